@@ -1,0 +1,168 @@
+// The job catalogue: every job's queue, payload, retry ladder and limits; topology and checks are read off it.
+import type Joi from 'joi';
+import {
+  flag,
+  type Infer,
+  integer,
+  list,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  type Schema,
+  text,
+} from './kernel/schema.ts';
+
+export type Job<P = unknown> = {
+  /** Also the name of the queue for fresh work. */
+  name: string;
+  payload: Schema<P> & Joi.ObjectSchema;
+  /** Seconds before attempts 2, 3, …; after the last one the job is dead. */
+  retrySeconds: readonly number[];
+  /** Fresh jobs the queue holds; above it the publisher is refused. */
+  maxLength: number;
+  /** Unacknowledged jobs one worker holds. */
+  prefetch: number;
+  /** Event types (routing keys of the exchange `events`) that become this job. */
+  bindings: readonly string[];
+};
+
+const job = <S extends Joi.ObjectSchema>(
+  name: string,
+  payload: S,
+  rest: Omit<Job, 'name' | 'payload'>,
+): Job<Infer<S>> => ({ name, payload: payload as Job<Infer<S>>['payload'], ...rest });
+
+const id = () => text().guid();
+const time = () => integer().min(0);
+
+/** What was fixed about a message when it was admitted; it travels with every job and event about it. */
+export const messageSchema = object({
+  id: id(),
+  account_id: id(),
+  mode: oneOf('live', 'test'),
+  origin: oneOf('send', 'deliver'),
+  phone: text(),
+  country: text().length(2),
+  request_id: text(),
+  plan: oneOf('trial', 'pay_per_success', 'per_message'),
+  price_micros: integer().min(0),
+  /** Hash of the caller's Idempotency-Key: MySQL keeps it unique when Redis forgot. */
+  idempotency_hash: nullable(text().hex()),
+});
+
+const channel = () => oneOf('whatsapp', 'telegram');
+
+const sendPayload = object({
+  message: messageSchema,
+  sealed_code: text(),
+  /** Channels that were tried before this one. */
+  tried: list(channel()),
+  /** Set when the caller has its answer already: a fallback in the background. */
+  late: flag(),
+});
+
+const eventSchema = object({
+  id: text().hex().length(32),
+  type: text(),
+  at: time(),
+  account_id: id(),
+  mode: oneOf('live', 'test'),
+  message: nullable(messageSchema),
+  request_id: text(),
+  /** What the type says more; each type's own fields. */
+  data: object({}).unknown(true),
+  /** Where the process that waits for the effect of this event is reached. */
+  waiter: optional(text()),
+});
+
+const eventsPayload = object({ events: list(eventSchema).min(1) });
+
+const receiptSchema = object({
+  message_id: id(),
+  recipient_key: text().hex(),
+  status: oneOf('sent', 'delivered', 'read', 'failed'),
+  at: time(),
+  error_code: nullable(integer()),
+});
+
+/** WhatsApp's receipts, or messages whose time has come (no receipt in time, or end of life). */
+const statusPayload = object({
+  receipts: list(receiptSchema),
+  due: list(id()),
+});
+
+const updatePayload = object({
+  update_id: integer(),
+  chat_id: integer(),
+  user_id: integer(),
+  kind: oneOf('start', 'contact', 'blocked', 'unblocked', 'other'),
+  /** The payload of /start, hashed as links are kept. */
+  token_hash: nullable(text().hex()),
+  contact: nullable(object({ phone: text(), user_id: nullable(integer()), forwarded: flag() })),
+  language: nullable(text()),
+});
+
+const patient = [1, 5, 30, 120, 600] as const;
+
+export const whatsappSend = job('whatsapp.send', sendPayload, {
+  retrySeconds: [1, 3],
+  maxLength: 50_000,
+  prefetch: 200,
+  bindings: [],
+});
+export const whatsappStatus = job('whatsapp.status', statusPayload, {
+  retrySeconds: patient,
+  maxLength: 200_000,
+  prefetch: 50,
+  bindings: [],
+});
+export const telegramSend = job('telegram.send', sendPayload, {
+  retrySeconds: [1, 3, 10, 30],
+  maxLength: 50_000,
+  prefetch: 100,
+  bindings: [],
+});
+export const telegramUpdate = job('telegram.update', updatePayload, {
+  retrySeconds: patient,
+  maxLength: 50_000,
+  prefetch: 20,
+  bindings: [],
+});
+export const webhookDispatch = job('webhook.dispatch', eventsPayload, {
+  retrySeconds: patient,
+  maxLength: 200_000,
+  prefetch: 100,
+  // Nobody can have an address yet; the endpoint settings bring the bindings.
+  bindings: [],
+});
+export const billingCharge = job('billing.charge', eventsPayload, {
+  retrySeconds: patient,
+  maxLength: 200_000,
+  prefetch: 200,
+  bindings: ['otp.verified'],
+});
+export const analyticsRollup = job('analytics.rollup', eventsPayload, {
+  retrySeconds: patient,
+  maxLength: 200_000,
+  prefetch: 50,
+  bindings: ['otp.*', 'telegram.*'],
+});
+
+/** All jobs, in the order of design section 3. */
+export const jobs: readonly Job[] = [
+  whatsappSend,
+  whatsappStatus,
+  telegramSend,
+  telegramUpdate,
+  webhookDispatch,
+  billingCharge,
+  analyticsRollup,
+] as readonly Job[];
+
+export type MessageWire = Infer<typeof messageSchema>;
+export type SendJob = Infer<typeof sendPayload>;
+export type EventWire = Infer<typeof eventSchema>;
+export type Receipt = Infer<typeof receiptSchema>;
+export type StatusJob = Infer<typeof statusPayload>;
+export type TelegramUpdate = Infer<typeof updatePayload>;

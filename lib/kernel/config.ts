@@ -1,0 +1,308 @@
+// The settings: one table that reads, bounds, documents and types the environment.
+import Joi from 'joi';
+import type { LogLevel } from './log.ts';
+import { redact } from './redact.ts';
+import { type Infer, integer, oneOf, type Schema, text } from './schema.ts';
+import type { NamedKey } from './secrets.ts';
+
+type Setting<T> = {
+  env: string;
+  schema: Schema<T>;
+  about: string;
+  /** Never printed, and the built-in default is refused in production. */
+  secret: boolean;
+};
+
+const setting = <T>(env: string, schema: Schema<T>, about: string): Setting<T> => ({
+  env,
+  schema,
+  about,
+  secret: false,
+});
+
+const secret = <T>(env: string, schema: Schema<T>, about: string): Setting<T> => ({
+  env,
+  schema,
+  about,
+  secret: true,
+});
+
+const urls = (scheme: RegExp) =>
+  text().pattern(
+    new RegExp(`^(${scheme.source})://[^\\s,]+(,(${scheme.source})://[^\\s,]+)*$`),
+    `one address or a comma list (${scheme.source}://…)`,
+  );
+
+const keyBytes = 32;
+
+const parseKeys = (value: string): NamedKey[] =>
+  value.split(',').map((part) => {
+    const [id = '', encoded = ''] = part.split(':');
+    return { id, key: Buffer.from(encoded, 'base64') };
+  });
+
+// "id:base64" pairs, newest first: the first is used for new things, all of them for old ones.
+const namedKeys = (): Schema<NamedKey[]> =>
+  Joi.string().custom((value: string, helpers) => {
+    const keys = parseKeys(value);
+    const sound = keys.every(
+      ({ id, key }) => /^[a-z0-9]{1,8}$/.test(id) && key.length === keyBytes,
+    );
+    return sound
+      ? keys
+      : helpers.message({ custom: 'must be id:base64 of 32 bytes, or several after commas' });
+  }) as unknown as Schema<NamedKey[]>;
+
+const milliseconds = (min: number, max: number, standard: number) =>
+  integer().min(min).max(max).default(standard);
+
+const baseUrl = (standard: string) =>
+  text()
+    .uri({ scheme: ['http', 'https'] })
+    .default(standard);
+
+/** Every setting there is. `docker/env.example` is compared with it by a test. */
+export const settings = {
+  environment: setting(
+    'TESSERA_ENV',
+    oneOf('development', 'production').default('production'),
+    'development or production. Production refuses to start with secrets that are missing.',
+  ),
+  host: setting('HOST', text().default('0.0.0.0'), 'Address the public API listens on.'),
+  port: setting(
+    'PORT',
+    integer().min(0).max(65535).default(8080),
+    'Port the public API listens on.',
+  ),
+  logLevel: setting(
+    'LOG_LEVEL',
+    oneOf<LogLevel>('debug', 'info', 'warn', 'error', 'silent').default('info'),
+    'How much is logged.',
+  ),
+  trustedProxies: setting(
+    'TRUSTED_PROXIES',
+    integer().min(0).max(10).default(0),
+    'How many proxies stand in front; only that many entries of X-Forwarded-For are believed.',
+  ),
+
+  mysqlUrl: secret(
+    'MYSQL_URL',
+    urls(/mysql/).required(),
+    'MySQL 8.4 or 9, or MariaDB 10.11: mysql://user:password@host:3306/database.',
+  ),
+  mysqlPool: setting(
+    'MYSQL_POOL',
+    integer().min(1).max(200).default(10),
+    'Connections to MySQL per process.',
+  ),
+  redisUrl: secret(
+    'REDIS_URL',
+    urls(/rediss?/).required(),
+    'Redis 7 or 8: redis://host:6379/0; a comma list means Redis Cluster.',
+  ),
+  redisTimeoutMs: setting(
+    'REDIS_TIMEOUT_MS',
+    milliseconds(50, 10_000, 500),
+    'How long one Redis command may take.',
+  ),
+  keyPrefix: setting(
+    'KEY_PREFIX',
+    text()
+      .pattern(/^[a-z0-9-]{1,24}:$/)
+      .default('tsr:'),
+    'First part of every Redis key.',
+  ),
+  amqpUrls: secret(
+    'AMQP_URL',
+    urls(/amqps?/).required(),
+    'RabbitMQ 3.10 to 4.x: amqp://user:password@host:5672/vhost; a comma list names the nodes of a cluster.',
+  ),
+  publishTimeoutMs: setting(
+    'PUBLISH_TIMEOUT_MS',
+    milliseconds(100, 60_000, 10_000),
+    'How long the broker may take to confirm a message.',
+  ),
+
+  codePeppers: secret(
+    'CODE_PEPPERS',
+    namedKeys().required(),
+    'Keys under which codes are kept as HMACs: id:base64 of 32 bytes, newest first. Keep an old one for 5 minutes after adding a new one.',
+  ),
+  phonePepper: secret(
+    'PHONE_PEPPER',
+    namedKeys().required(),
+    'One key under which phone numbers are looked up: id:base64 of 32 bytes. It cannot be changed later.',
+  ),
+  sealingKeys: secret(
+    'SEALING_KEYS',
+    namedKeys().required(),
+    'Keys that seal secrets at rest and codes in queues: id:base64 of 32 bytes, newest first.',
+  ),
+
+  sendDeadlineMs: setting(
+    'SEND_DEADLINE_MS',
+    milliseconds(500, 60_000, 10_000),
+    'How long a send may wait for a worker before the API gives it up.',
+  ),
+  reachabilityWindowMs: setting(
+    'REACHABILITY_WINDOW_MS',
+    milliseconds(0, 10_000, 2_500),
+    'How long a send to a recipient of unknown reachability waits for the channel to report a failure. 0 turns it off.',
+  ),
+  settleDeadlineMs: setting(
+    'SETTLE_DEADLINE_MS',
+    milliseconds(100, 30_000, 2_000),
+    'How long a verify waits for billing before it answers BILLING_ERROR.',
+  ),
+  maxSendsInFlight: setting(
+    'MAX_SENDS_IN_FLIGHT',
+    integer().min(1).max(100_000).default(1_000),
+    'Sends one API process holds at once; more are answered 503.',
+  ),
+  shutdownSeconds: setting(
+    'SHUTDOWN_SECONDS',
+    integer().min(1).max(300).default(25),
+    'How long a process may take to finish what is in flight after SIGTERM.',
+  ),
+
+  whatsappBaseUrl: setting(
+    'WHATSAPP_BASE_URL',
+    baseUrl('https://graph.facebook.com'),
+    'Address of the WhatsApp Cloud API.',
+  ),
+  whatsappApiVersion: setting(
+    'WHATSAPP_API_VERSION',
+    text()
+      .pattern(/^v\d{1,3}\.\d$/)
+      .default('v25.0'),
+    'Version of the Graph API.',
+  ),
+  whatsappPhoneNumberId: setting(
+    'WHATSAPP_PHONE_NUMBER_ID',
+    text()
+      .pattern(/^\d{1,20}$/)
+      .allow('')
+      .default(''),
+    'Id of the shared sending number. Empty: there is none.',
+  ),
+  whatsappWabaId: setting(
+    'WHATSAPP_WABA_ID',
+    text()
+      .pattern(/^\d{1,20}$/)
+      .allow('')
+      .default(''),
+    'Id of the WhatsApp Business account of the shared number.',
+  ),
+  whatsappAccessToken: secret(
+    'WHATSAPP_ACCESS_TOKEN',
+    text().allow('').default(''),
+    'Access token of the shared number.',
+  ),
+  whatsappAppSecret: secret(
+    'WHATSAPP_APP_SECRET',
+    text().allow('').default(''),
+    'App secret that signs inbound WhatsApp webhooks. Empty: they are refused.',
+  ),
+  whatsappVerifyToken: secret(
+    'WHATSAPP_VERIFY_TOKEN',
+    text().allow('').default(''),
+    'Token of the WhatsApp webhook handshake. Empty: it is refused.',
+  ),
+  whatsappTemplateName: setting(
+    'WHATSAPP_TEMPLATE_NAME',
+    text()
+      .pattern(/^[a-z0-9_]{1,512}$/)
+      .default('otp_code'),
+    'Name of the authentication template.',
+  ),
+  whatsappTemplateLanguage: setting(
+    'WHATSAPP_TEMPLATE_LANGUAGE',
+    text()
+      .pattern(/^[a-z]{2}(_[A-Z]{2})?$/)
+      .default('en_US'),
+    'Language of the template on the shared number.',
+  ),
+  whatsappTimeoutMs: setting(
+    'WHATSAPP_TIMEOUT_MS',
+    milliseconds(100, 30_000, 5_000),
+    'How long one call to WhatsApp may take.',
+  ),
+  whatsappEchoWaitMs: setting(
+    'WHATSAPP_ECHO_WAIT_MS',
+    milliseconds(0, 30_000, 3_000),
+    'How long to wait for WhatsApp to echo a message whose call had no answer, before it counts as not sent.',
+  ),
+  whatsappDeliverySeconds: setting(
+    'WHATSAPP_DELIVERY_SECONDS',
+    integer().min(1).max(900).default(60),
+    'Lifetime of the template: without a receipt by then the message falls back or fails. Set message_send_ttl_seconds of the template to the same.',
+  ),
+  whatsappConnections: setting(
+    'WHATSAPP_CONNECTIONS',
+    integer().min(1).max(1_000).default(128),
+    'Connections one worker holds to WhatsApp.',
+  ),
+
+  telegramBaseUrl: setting(
+    'TELEGRAM_BASE_URL',
+    baseUrl('https://api.telegram.org'),
+    'Address of the Telegram Bot API.',
+  ),
+  telegramBotToken: secret(
+    'TELEGRAM_BOT_TOKEN',
+    text().allow('').default(''),
+    'Token of the bot. Empty: there is no fallback channel.',
+  ),
+  telegramBotUsername: setting(
+    'TELEGRAM_BOT_USERNAME',
+    text()
+      .pattern(/^\w{5,32}$/)
+      .allow('')
+      .default(''),
+    'Username of the bot, without the @.',
+  ),
+  telegramWebhookSecret: secret(
+    'TELEGRAM_WEBHOOK_SECRET',
+    text()
+      .pattern(/^[\w-]{1,256}$/)
+      .allow('')
+      .default(''),
+    'Secret token of inbound Telegram updates. Empty: they are refused.',
+  ),
+  telegramLinkProof: setting(
+    'TELEGRAM_LINK_PROOF',
+    oneOf('contact', 'tap').default('contact'),
+    'contact: a link counts only after the recipient shared the own number. tap: pressing Start is enough, and whoever sees the link can take over the verification.',
+  ),
+  telegramTimeoutMs: setting(
+    'TELEGRAM_TIMEOUT_MS',
+    milliseconds(100, 30_000, 4_000),
+    'How long one call to Telegram may take.',
+  ),
+} as const;
+
+type Settings = typeof settings;
+export type Config = { readonly [K in keyof Settings]: Infer<Settings[K]['schema']> };
+
+/** Thrown when the environment does not fit the settings; the message has one line per mistake. */
+export class ConfigError extends Error {}
+
+const describeMistake = (env: string, issue: string): string => `${env} ${redact(issue)}`;
+
+/**
+ * Reads all settings from `env`.
+ * @throws ConfigError naming every setting that is wrong and what is allowed, without any secret in it.
+ */
+export const loadConfig = (env: Record<string, string | undefined>): Config => {
+  const mistakes: string[] = [];
+  const values = Object.entries(settings).map(([name, { env: variable, schema }]) => {
+    const given = env[variable] === '' ? undefined : env[variable];
+    const { value, error } = (schema as Joi.Schema).label(variable).validate(given);
+    if (error) mistakes.push(describeMistake(variable, error.message.replace(/^"[^"]*" /, '')));
+    return [name, value];
+  });
+  if (mistakes.length > 0) {
+    throw new ConfigError(`The settings are not usable:\n  ${mistakes.join('\n  ')}`);
+  }
+  return Object.freeze(Object.fromEntries(values)) as Config;
+};

@@ -1,0 +1,63 @@
+// Groups single calls that arrive within a few milliseconds into one: one statement, one commit, one publish.
+
+export type Grouper<I, O> = {
+  /** Adds one item; resolves with its own result, or rejects with the group's error. */
+  add(item: I): Promise<O>;
+  /** Resolves when everything added so far has been run. */
+  drain(): Promise<void>;
+};
+
+type Waiting<I, O> = { item: I; resolve(result: O): void; reject(error: unknown): void };
+
+/**
+ * Collects items until `maxSize` are there or the first has waited `maxWaitMs`, then calls `run`, which returns
+ * one result per item in order. Groups run one after the other, so a slow run makes the next group larger.
+ */
+export const createGrouper = <I, O>(options: {
+  maxSize: number;
+  maxWaitMs: number;
+  run(items: I[]): Promise<O[]>;
+}): Grouper<I, O> => {
+  let waiting: Waiting<I, O>[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  let running: Promise<void> | undefined;
+
+  const runGroup = async (group: Waiting<I, O>[]): Promise<void> => {
+    try {
+      const results = await options.run(group.map((entry) => entry.item));
+      group.forEach((entry, index) => {
+        entry.resolve(results[index] as O);
+      });
+    } catch (error) {
+      for (const entry of group) entry.reject(error);
+    }
+  };
+
+  const flush = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+    if (running !== undefined || waiting.length === 0) return;
+    const group = waiting.slice(0, options.maxSize);
+    waiting = waiting.slice(options.maxSize);
+    running = runGroup(group).then(() => {
+      running = undefined;
+      flush();
+    });
+  };
+
+  const add = (item: I): Promise<O> =>
+    new Promise<O>((resolve, reject) => {
+      waiting.push({ item, resolve, reject });
+      if (waiting.length >= options.maxSize) flush();
+      else timer ??= setTimeout(flush, options.maxWaitMs);
+    });
+
+  const drain = async (): Promise<void> => {
+    while (waiting.length > 0 || running !== undefined) {
+      flush();
+      await running;
+    }
+  };
+
+  return { add, drain };
+};
