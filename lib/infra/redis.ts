@@ -238,3 +238,16 @@ export const defineScript = <Reply>(
     return call(keys.length, ...keys, ...args);
   };
 };
+
+/**
+ * Head of a script that needs the time: `now` in ms is ARGV[1] or, when that is empty, the server's clock; `text`
+ * writes a large whole number, which newer servers would otherwise print as 1.7e+12.
+ */
+export const serverClockLua = `
+local now = tonumber(ARGV[1])
+if not now then
+  local time = redis.call('TIME')
+  now = time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local function text(number) return string.format('%.0f', number) end
+`;

@@ -1,18 +1,9 @@
 // The admission script: looks at every limit of a call, decides, and only then writes; in parts, so that it can grow.
+import { serverClockLua } from '../infra/redis.ts';
 import { exactUpTo } from './rules.ts';
 
 /** Buckets a ring keeps; 59 of them span the window, so that the one being left is still counted whole. */
 const ringBuckets = 60;
-
-// The server's clock, unless a test passes its own. Redis 7.2 prints large Lua numbers as 1.7e+12, hence `text`.
-const clock = `
-local now = tonumber(ARGV[1])
-if not now then
-  local time = redis.call('TIME')
-  now = time[1] * 1000 + math.floor(time[2] / 1000)
-end
-local function text(number) return string.format('%.0f', number) end
-`;
 
 // A log is a list of stamps, newest first. Stale ones leave at the tail when something is admitted, never on a look.
 const log = `
@@ -150,4 +141,4 @@ return answer
 `;
 
 /** Reads all, decides, then writes all: a refused call changes nothing. Keys: one per distinct `key` of the rules. */
-export const admissionLua = clock + log + ring + look + take + reply;
+export const admissionLua = serverClockLua + log + ring + look + take + reply;

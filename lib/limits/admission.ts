@@ -3,9 +3,12 @@ import { defineScript, type RedisClient } from '../infra/redis.ts';
 import { admissionLua } from './admission-lua.ts';
 import { type Allowance, type Refusal, refusalOf } from './answers.ts';
 import { type AdmissionOperation, createPlanner, type Plan, type Subject } from './plan.ts';
-import type { Tier } from './rules.ts';
+import { standardTier, type Tier } from './rules.ts';
 
-export type AdmissionRequest = Subject & { operation: AdmissionOperation; tier: Tier };
+export type AdmissionRequest = Omit<Subject, 'sourceKey'> & {
+  operation: 'send' | 'deliver' | 'verify';
+  tier: Tier;
+};
 
 /** What `giveBack` needs; plain data, may travel in a job. */
 export type Receipt = { key: string; at: number };
@@ -20,6 +23,11 @@ export type AdmissionLimits = {
    * the account's three allowances after a send or deliver, nothing after a verify. Throws RedisUnavailable.
    */
   admit(request: AdmissionRequest): Promise<Admission>;
+  /**
+   * The same for a playground send, which has no account: the playground's own recipient rows, the recipient's rows
+   * across all accounts, and the source address (`sourceKey`: an IPv4 address or an IPv6 /64). Throws RedisUnavailable.
+   */
+  admitPlayground(request: { phoneKey: string; sourceKey: string }): Promise<Admission>;
   /**
    * For a send that delivered nothing: removes its account-and-phone entries, so that the same user may try again.
    * What protects the recipient and the account stays taken. Call once per receipt. Throws RedisUnavailable.
@@ -87,7 +95,7 @@ type GiveBack = (receipt: Receipt | null) => Promise<void>;
 
 /**
  * In a Cluster a script may touch one slot only, so the groups run one after the other: account and phone, phone,
- * account. A refusal takes back what the earlier groups took (by value, newest first); the later ones are looked at
+ * source, account. A refusal takes back what the earlier groups took (by value, newest first); the later ones are looked at
  * for the longest wait. Nothing is ever admitted beyond a limit; a losing call may be felt by others for a moment.
  */
 const admitInGroups = async (
@@ -99,7 +107,7 @@ const admitInGroups = async (
   // An entry that cannot be taken back only makes its limit stricter: the first error or refusal stands.
   const undo = () =>
     Promise.allSettled(
-      taken.splice(0).map(({ plan: { keys }, now }) => giveBack({ key: keys[0] ?? '', at: now })),
+      taken.splice(0).flatMap(({ plan, now: at }) => plan.keys.map((key) => giveBack({ key, at }))),
     );
   try {
     for (const [index, plan] of plans.entries()) {
@@ -128,10 +136,10 @@ export const createAdmission = (deps: AdmissionDeps): AdmissionLimits => {
     if (receipt !== null) await redis.lrem(receipt.key, 1, receipt.at);
   };
 
-  const admit = async (request: AdmissionRequest): Promise<Admission> => {
-    const plans = plan(request.operation, request.tier, request);
+  const admitAs = async (operation: AdmissionOperation, tier: Tier, subject: Subject) => {
+    const plans = plan(operation, tier, subject);
     const [only, ...others] = plans;
-    if (only === undefined) throw new Error(`no limits for ${request.operation}`);
+    if (only === undefined) throw new Error(`no limits for ${operation}`);
     if (others.length > 0) return admitInGroups(run, plans, giveBack);
     const outcome = await run(only, 'take');
     return outcome.refused > 0 ? refusal([outcome]) : acceptance([outcome]);
@@ -145,5 +153,11 @@ export const createAdmission = (deps: AdmissionDeps): AdmissionLimits => {
     return outcomes.flatMap((outcome) => outcome.window);
   };
 
-  return { admit, giveBack, usage };
+  return {
+    admit: (request) => admitAs(request.operation, request.tier, request),
+    admitPlayground: (request) =>
+      admitAs('playground', standardTier, { ...request, accountId: '', keyId: '', mode: 'live' }),
+    giveBack,
+    usage,
+  };
 };

@@ -1,5 +1,6 @@
 // What a client is told about limits: the extras of a refusal and the RateLimit headers.
-import type { AllowanceName, Dimension, LimitRow, Reason, Tier } from './rules.ts';
+import type { Tier } from './rules.ts';
+import type { AllowanceName, Dimension, LimitRow, Reason } from './table.ts';
 
 /** A refusal by one row; times in seconds as the wire has them. */
 export type Refusal = {

@@ -1,14 +1,8 @@
 // From a call to what the admission script needs: its rows, their Redis keys with Cluster tags, and the numbers.
-import {
-  type AllowanceName,
-  exactUpTo,
-  type Group,
-  type LimitRow,
-  rowsFor,
-  type Tier,
-} from './rules.ts';
+import { exactUpTo, rowsFor, type Tier } from './rules.ts';
+import type { AllowanceName, Group, LimitRow } from './table.ts';
 
-export type AdmissionOperation = 'send' | 'deliver' | 'verify';
+export type AdmissionOperation = 'send' | 'deliver' | 'verify' | 'playground';
 
 /** Whom a call counts for. */
 export type Subject = {
@@ -17,6 +11,8 @@ export type Subject = {
   mode: 'live' | 'test';
   /** Opaque stand-in for the phone (its HMAC); part of Redis keys. */
   phoneKey: string;
+  /** The source address, or its /64; only of calls without an account. */
+  sourceKey?: string;
 };
 
 type ReportedRow = { name: AllowanceName; limit: number; windowMs: number };
@@ -34,9 +30,10 @@ type Template = {
 
 export type Plan = Omit<Template, 'keyed'> & { keys: string[] };
 
-const tagOf = (group: Group, { accountId, mode, phoneKey }: Subject): string => {
+const tagOf = (group: Group, { accountId, mode, phoneKey, sourceKey }: Subject): string => {
   const space = mode === 'live' ? 'l' : 't';
   if (group === 'phone') return `{p:${space}:${phoneKey}}`;
+  if (group === 'source') return `{i:${sourceKey ?? ''}}`;
   if (group === 'account') return `{a:${space}:${accountId}}`;
   return `{ap:${space}:${accountId}:${phoneKey}}`;
 };
@@ -61,7 +58,7 @@ const templateOf = (rows: LimitRow[]): Template => {
   };
 };
 
-const groupOrder: readonly Group[] = ['accountPhone', 'phone', 'account'];
+const groupOrder: readonly Group[] = ['accountPhone', 'phone', 'source', 'account'];
 
 const templatesOf = (rows: LimitRow[], split: boolean): Template[] =>
   split

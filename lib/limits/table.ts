@@ -1,0 +1,179 @@
+// Every limit of the service as one table: the rows of the contract (spec section 8), then those it leaves to us.
+import { day, hour, minute, second } from '../kernel/clock.ts';
+
+export type Operation =
+  | 'send'
+  | 'deliver'
+  | 'verify'
+  | 'playground'
+  | 'telegram_link'
+  | 'status'
+  | 'read'
+  | 'export'
+  | 'key_change'
+  | 'webhook_change'
+  | 'connect'
+  | 'register';
+
+/** Customer-safe category of a refusal (`error.reason`). */
+export type Reason =
+  | 'burst'
+  | 'sustained'
+  | 'hourly'
+  | 'cooldown'
+  | 'recipient_protection'
+  | 'fraud_protection'
+  | 'capacity';
+
+/** Customer-safe limiting dimension (`error.dimension`). */
+export type Dimension =
+  | 'recipient'
+  | 'recipient_global'
+  | 'credential'
+  | 'account'
+  | 'source_ip'
+  | 'login'
+  | 'playground';
+
+/** What a row counts by: one Cluster slot per value. */
+export type Group = 'accountPhone' | 'phone' | 'source' | 'account';
+
+export type AllowanceName = 'burst' | 'sustained' | 'hourly';
+
+export type LimitRow = {
+  name: string;
+  /** The scope in the words of the contract, or ours. */
+  scope: string;
+  /** Requests per window; where `tiered` is set, those of the standard tier. */
+  limit: number;
+  windowMs: number;
+  reason: Reason;
+  dimension: Dimension;
+  operations: readonly Operation[];
+  group: Group;
+  /** Short name of the Redis key; rows with the same one share a log. */
+  key: string;
+  tiered?: AllowanceName;
+};
+
+type Traits = Omit<LimitRow, 'name' | 'limit' | 'windowMs'>;
+
+const row = <const Name extends string>(
+  name: Name,
+  limit: number,
+  windowMs: number,
+  traits: Traits,
+): LimitRow & { name: Name } => ({ name, limit, windowMs, ...traits });
+
+const sends = ['send', 'deliver'] as const;
+
+// "Same recipient phone (send)" is read as account and phone, because the row across accounts is the wider one.
+const ofAccountAndPhone: Traits = {
+  scope: 'Same recipient phone (send)',
+  reason: 'recipient_protection',
+  dimension: 'recipient',
+  operations: sends,
+  group: 'accountPhone',
+  key: 'ap',
+};
+const ofPlayground: Traits = {
+  scope: 'Playground, same recipient',
+  reason: 'recipient_protection',
+  dimension: 'playground',
+  operations: ['playground'],
+  group: 'phone',
+  key: 'g',
+};
+const ofPhone: Traits = {
+  scope: 'Same recipient across all accounts',
+  reason: 'recipient_protection',
+  dimension: 'recipient_global',
+  operations: [...sends, 'playground'],
+  group: 'phone',
+  key: 'p',
+};
+const ofSource: Traits = {
+  scope: 'Unauthenticated source IP (send backstop)',
+  reason: 'sustained',
+  dimension: 'source_ip',
+  operations: ['playground'],
+  group: 'source',
+  key: 'i',
+};
+const ofCredential: Traits = {
+  scope: 'Same API credential (OTP send or verify)',
+  reason: 'sustained',
+  dimension: 'credential',
+  operations: [...sends, 'verify'],
+  group: 'account',
+  key: 'c',
+};
+const allowance = (tiered: AllowanceName, scope: string): Traits => ({
+  scope,
+  reason: tiered,
+  dimension: 'account',
+  operations: sends,
+  group: 'account',
+  key: tiered.charAt(0),
+  tiered,
+});
+
+/**
+ * Exact sliding windows, all or nothing, closed when Redis is down (admission.ts). The order is the script's: rows of
+ * one key side by side with the longest window last, the account's allowances at the end.
+ */
+export const admissionTable: readonly LimitRow[] = [
+  row('resend', 1, 30 * second, {
+    ...ofAccountAndPhone,
+    scope: 'Same account and recipient (resend)',
+    reason: 'cooldown',
+  }),
+  row('send', 3, 10 * minute, ofAccountAndPhone),
+  row('playground_1m', 1, minute, ofPlayground),
+  row('playground_10m', 3, 10 * minute, ofPlayground),
+  row('playground_24h', 5, day, ofPlayground),
+  row('recipient_10m', 6, 10 * minute, ofPhone),
+  row('recipient_24h', 20, day, ofPhone),
+  // The contract says 10 to 40; 20 is inside.
+  row('source_ip', 20, hour, ofSource),
+  row('credential', 300, minute, ofCredential),
+  row('burst', 100, 10 * second, allowance('burst', 'Same account (OTP burst, standard)')),
+  row('sustained', 300, minute, allowance('sustained', 'Same account (sustained, standard)')),
+  row('hourly', 18_000, hour, allowance('hourly', 'Same account (60 times sustained)')),
+];
+
+const guarding = (operation: Operation, key: string, scope: string): Traits => ({
+  scope,
+  reason: 'sustained',
+  dimension: 'account',
+  operations: [operation],
+  group: 'account',
+  key,
+});
+
+/**
+ * Rows the contract leaves open (reference 06 §2.10): windows from the first call on, each call counted, refused ones
+ * too; in reserve in the process's memory when Redis is down (reads.ts).
+ */
+export const readTable = [
+  row('telegram_link', 3, 10 * minute, {
+    ...guarding('telegram_link', 'tl', 'Same account and recipient (telegram-link)'),
+    reason: 'recipient_protection',
+    dimension: 'recipient',
+    group: 'accountPhone',
+  }),
+  row('status_message', 60, minute, guarding('status', 'sm', 'Same message (status look-up)')),
+  row('status_account', 600, minute, guarding('status', 'sa', 'Same account (status look-up)')),
+  row('read', 120, minute, guarding('read', 'r', 'Same account (reads)')),
+  row('export', 6, hour, guarding('export', 'x', 'Same account (exports)')),
+  row('key_change', 20, hour, guarding('key_change', 'kc', 'Same account (key changes)')),
+  row('webhook_change', 20, hour, guarding('webhook_change', 'wc', 'Same account (webhooks)')),
+  row('connect', 30, hour, guarding('connect', 'cw', 'Same account (connection, template)')),
+  row('register', 5, hour, {
+    ...guarding('register', 'ri', 'Same source IP (register)'),
+    dimension: 'source_ip',
+    group: 'source',
+  }),
+] as const;
+
+export type ReadRowName = (typeof readTable)[number]['name'];
