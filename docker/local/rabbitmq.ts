@@ -1,0 +1,107 @@
+// The private RabbitMQ: own node, own epmd, own user instead of guest, loopback only.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { connect as connectTcp } from 'node:net';
+import amqp from 'amqplib';
+import { type Engine, type EngineContext, ownName } from './engine.ts';
+import type { Program } from './supervisor.ts';
+
+const settings = (ports: EngineContext['ports'], password: string): string =>
+  [
+    `listeners.tcp.1 = 127.0.0.1:${ports.amqp}`,
+    'management.tcp.ip = 127.0.0.1',
+    `management.tcp.port = ${ports.management}`,
+    `default_user = ${ownName}`,
+    `default_pass = ${password}`,
+    `default_vhost = ${ownName}`,
+    'default_user_tags.administrator = true',
+    'heartbeat = 15',
+    'vm_memory_high_watermark.absolute = 1GB',
+    'disk_free_limit.absolute = 200MB',
+    // The default of 512 MiB is kept in memory before it is written away.
+    'raft.wal_max_size_bytes = 64000000',
+    'log.file = false',
+    'log.console = true',
+    'log.console.level = info',
+    '',
+  ].join('\n');
+
+const answers = (port: number): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const socket = connectTcp(port, '127.0.0.1', () => {
+      socket.destroy();
+      resolve();
+    });
+    socket.once('error', reject);
+  });
+
+const logIn = async (ports: EngineContext['ports'], password: string): Promise<void> => {
+  // A look at the port first: amqplib would log in at a broker that is not there quite slowly.
+  await answers(ports.amqp);
+  const url = `amqp://${ownName}:${password}@127.0.0.1:${ports.amqp}/${ownName}`;
+  const connection = await amqp.connect(url, { timeout: 2_000 });
+  await connection.close();
+  const credentials = Buffer.from(`${ownName}:${password}`).toString('base64');
+  const asked = await fetch(`http://127.0.0.1:${ports.management}/api/vhosts`, {
+    headers: { authorization: `Basic ${credentials}` },
+    signal: AbortSignal.timeout(2_000),
+  });
+  if (!asked.ok) throw new Error(`management answered ${asked.status}`);
+};
+
+const nodeEnvironment = (folder: string, ports: EngineContext['ports']): NodeJS.ProcessEnv => ({
+  ...process.env,
+  HOME: `${folder}/home`,
+  RABBITMQ_NODENAME: `${ownName}@localhost`,
+  RABBITMQ_NODE_PORT: String(ports.amqp),
+  RABBITMQ_DIST_PORT: String(ports.amqpDist),
+  ERL_EPMD_PORT: String(ports.epmd),
+  ERL_EPMD_ADDRESS: '127.0.0.1',
+  RABBITMQ_MNESIA_BASE: `${folder}/data`,
+  RABBITMQ_LOG_BASE: `${folder}/log`,
+  RABBITMQ_CONFIG_FILE: `${folder}/rabbitmq`,
+  RABBITMQ_ENABLED_PLUGINS_FILE: `${folder}/plugins`,
+  RABBITMQ_CONF_ENV_FILE: '/dev/null',
+  RABBITMQ_PID_FILE: `${folder}/pid`,
+  // Runs the broker itself under the pid we started, without a shell around it.
+  RABBITMQ_ALLOW_INPUT: 'true',
+  // The last three: idle schedulers sleep instead of spinning on a small machine.
+  RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS:
+    '-noinput -kernel inet_dist_use_interface {127,0,0,1} +sbwt none +sbwtdcpu none +sbwtdio none',
+});
+
+/** Describes a private RabbitMQ node with its data in `<state>/rabbitmq`. */
+export const createRabbitmq = ({ state, ports, programs }: EngineContext): Engine => {
+  const folder = state.at('rabbitmq');
+  const password = state.secret('rabbitmqPassword');
+  const env = nodeEnvironment(folder, ports);
+  const epmd: Program = {
+    name: 'epmd',
+    file: programs.epmd ?? 'epmd',
+    args: ['-port', String(ports.epmd), '-address', '127.0.0.1'],
+    env,
+    stopSignal: 'SIGTERM',
+    stopWithinMs: 2_000,
+    readyWithinMs: 10_000,
+    ready: () => answers(ports.epmd),
+  };
+  const broker: Program = {
+    name: 'rabbitmq',
+    file: programs['rabbitmq-server'] ?? 'rabbitmq-server',
+    args: [],
+    env,
+    stopSignal: 'SIGTERM',
+    stopWithinMs: 20_000,
+    readyWithinMs: 120_000,
+    ready: () => logIn(ports, password),
+  };
+  return {
+    prepare: async () => {
+      for (const part of ['home', 'data', 'log']) {
+        mkdirSync(`${folder}/${part}`, { recursive: true });
+      }
+      writeFileSync(`${folder}/rabbitmq.conf`, settings(ports, password), { mode: 0o600 });
+      writeFileSync(`${folder}/plugins`, '[rabbitmq_management].\n');
+    },
+    programs: [epmd, broker],
+  };
+};

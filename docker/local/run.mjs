@@ -1,0 +1,117 @@
+// The bootstrap behind npm start, test, bench and test:faults: runs on plain Node 20 with nothing installed.
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { constants } from 'node:os';
+import { delimiter, dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const here = dirname(fileURLToPath(import.meta.url));
+const root = resolve(here, '../..');
+const modules = join(root, 'node_modules');
+const bin = join(modules, '.bin');
+const node = join(bin, 'node');
+const stamp = join(modules, '.tessera-lock');
+const commands = {
+  start: 'start.ts',
+  test: 'test.ts',
+  bench: 'bench.ts',
+  faults: 'faults.ts',
+  engines: 'serve-engines.ts',
+};
+
+const say = (line) => process.stderr.write(`${line}\n`);
+
+const fail = (line) => {
+  say(line);
+  process.exit(1);
+};
+
+const readText = (path) => (existsSync(path) ? readFileSync(path, 'utf8') : '');
+
+// npm keeps what it installed in node_modules/.package-lock.json: after a plain `npm install`
+// everything is in place already and must not be installed again under running processes.
+const installedMatches = (lockText) => {
+  const installedText = readText(join(modules, '.package-lock.json'));
+  if (installedText === '') return false;
+  const installed = JSON.parse(installedText).packages;
+  return Object.entries(JSON.parse(lockText).packages).every(([path, wanted]) => {
+    if (path === '') return true;
+    const found = installed[path];
+    if (!found) return Boolean(wanted.optional);
+    return found.version === wanted.version && found.integrity === wanted.integrity;
+  });
+};
+
+const runIn = (folder, command, args) => {
+  const done = spawnSync(command, args, { cwd: folder, stdio: ['ignore', 2, 2] });
+  return done.status === 0;
+};
+
+const installPackages = () => {
+  const lockText = readText(join(root, 'package-lock.json'));
+  if (lockText === '') fail('package-lock.json is missing: this checkout is not complete.');
+  if (readText(stamp) === lockText) return;
+  if (!installedMatches(lockText)) {
+    say('Installing packages…');
+    if (!runIn(root, 'npm', ['ci', '--no-audit', '--no-fund'])) {
+      fail('npm ci failed; its messages are above.');
+    }
+  }
+  writeFileSync(stamp, lockText);
+};
+
+const hasNode24 = () => {
+  if (!existsSync(node)) return false;
+  const asked = spawnSync(node, ['--version'], { encoding: 'utf8' });
+  return asked.status === 0 && asked.stdout.startsWith('v24.');
+};
+
+// The npm package `node` fetches its binary in a preinstall script, which npm may be told to skip.
+const ensureNode24 = () => {
+  if (hasNode24()) return;
+  say('Fetching Node 24…');
+  runIn(join(modules, 'node'), process.execPath, ['installArchSpecificPackage.js']);
+  if (!hasNode24()) {
+    fail('Node 24 could not be fetched from the package registry: npm install node@24 shows why.');
+  }
+};
+
+// A killed command cannot clean up after itself, so what it started is ended here.
+const endLeftovers = (state) => {
+  if (state) spawnSync(node, [join(here, 'end-leftovers.ts'), state], { stdio: 'inherit' });
+};
+
+// Under npm a change of parent means that npm was killed: nobody could stop us any more.
+const watchParent = (onGone) => {
+  if (!process.env.npm_lifecycle_event) return;
+  const parent = process.ppid;
+  setInterval(() => process.ppid !== parent && onGone(), 1000).unref();
+};
+
+const runCommand = (file, args) => {
+  const child = spawn(node, [join(here, file), ...args], {
+    cwd: root,
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+    env: { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH ?? ''}` },
+  });
+  let state;
+  child.on('message', (message) => {
+    state = message.state;
+  });
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+  for (const signal of signals) process.on(signal, () => child.kill(signal));
+  watchParent(() => child.kill('SIGTERM'));
+  child.on('exit', (code, signal) => {
+    if (code === null) endLeftovers(state);
+    process.exit(code ?? 128 + (constants.signals[signal] ?? 0));
+  });
+};
+
+const [command = '', ...args] = process.argv.slice(2);
+const file = commands[command];
+if (!file) {
+  fail(`Usage: node docker/local/run.mjs ${Object.keys(commands).join('|')} [arguments]`);
+}
+installPackages();
+ensureNode24();
+runCommand(file, args);
