@@ -9,6 +9,7 @@ import {
   object,
   oneOf,
   optional,
+  record,
   type Schema,
   text,
 } from './kernel/schema.ts';
@@ -56,8 +57,9 @@ const channel = () => oneOf('whatsapp', 'telegram');
 const sendPayload = object({
   message: messageSchema,
   sealed_code: text(),
-  /** Channels that were tried before this one. */
+  /** Channels that were tried before this one, and why the first of them failed. */
   tried: list(channel()),
+  reason: nullable(text()),
   /** Set when the caller has its answer already: a fallback in the background. */
   late: flag(),
 });
@@ -71,7 +73,7 @@ const eventSchema = object({
   message: nullable(messageSchema),
   request_id: text(),
   /** What the type says more; each type's own fields. */
-  data: object({}).unknown(true),
+  data: record(),
   /** Where the process that waits for the effect of this event is reached. */
   waiter: optional(text()),
 });

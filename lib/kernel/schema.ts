@@ -52,6 +52,9 @@ export const nullable = <T>(schema: Schema<T>): Schema<T | null> =>
   schema.allow(null) as Schema<T | null>;
 export const list = <T>(items: Schema<T>): Schema<T[]> & Joi.ArraySchema =>
   Joi.array().items(items) as Schema<T[]> & Joi.ArraySchema;
+/** An object with members of any name. */
+export const record = (): Schema<Record<string, unknown>> & Joi.ObjectSchema =>
+  Joi.object().unknown(true) as Schema<Record<string, unknown>> & Joi.ObjectSchema;
 /** Any JSON value, for parts whose shape is somebody else's. */
 export const anything = (): Schema<unknown> => Joi.any();
 

@@ -1,0 +1,24 @@
+// Which codes a route can answer: its own, and those that come with what it does.
+import type { ErrorCode } from '../lib/kernel/errors.ts';
+import type { Route } from './route.ts';
+
+const always: ErrorCode[] = ['INTERNAL_ERROR', 'SERVICE_UNAVAILABLE'];
+const withKey: ErrorCode[] = ['INVALID_API_KEY', 'ACCOUNT_SUSPENDED', 'RATE_LIMIT_EXCEEDED'];
+const withBody: ErrorCode[] = ['VALIDATION_ERROR', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'];
+const withOnce: ErrorCode[] = ['IDEMPOTENCY_KEY_IN_PROGRESS', 'IDEMPOTENCY_KEY_REUSED'];
+
+/** Every code the route can answer, each once. */
+export const errorsOf = (route: Route): ErrorCode[] => {
+  if (route.kind === 'raw') return [...new Set([...route.errors, ...always])];
+  const takesInput = route.body ?? route.params ?? route.query;
+  return [
+    ...new Set([
+      ...(takesInput ? (['VALIDATION_ERROR'] as const) : []),
+      ...(route.body ? withBody : []),
+      ...(route.auth === 'key' ? withKey : []),
+      ...(route.sends ? withOnce : []),
+      ...route.errors,
+      ...always,
+    ]),
+  ];
+};

@@ -1,0 +1,37 @@
+// Joi fields that several routes share: each once, with the words a caller reads when it is wrong.
+import { e164Pattern } from '../lib/kernel/phone.ts';
+import { flag, integer, nullable, oneOf, text } from '../lib/kernel/schema.ts';
+
+export const phone = () =>
+  text()
+    .pattern(e164Pattern)
+    .description('Phone number in E.164: a plus sign, a first digit 1-9, then 6 to 14 more digits.')
+    .example('+14155550123')
+    .messages({
+      'string.pattern.base':
+        'must be E.164: a plus sign, a first digit 1-9, then 6 to 14 more digits',
+    });
+
+export const code = () =>
+  text()
+    .pattern(/^\d{6}$/)
+    .description('Exactly six digits.')
+    .example('493027')
+    .messages({ 'string.pattern.base': 'must be exactly 6 digits' });
+
+export const messageId = () =>
+  text().description('Id of a message.').example('otp_0192f0c1-7a3b-7c4d-8e5f-0123456789ab');
+
+export const messageStatus = () =>
+  oneOf('sent', 'verified', 'failed', 'expired').description('State of the message.');
+
+export const channelName = () => oneOf('whatsapp', 'telegram').description('Channel.');
+
+export const timestamp = () =>
+  text().isoDate().description('Time in UTC (RFC 3339).').example('2026-11-20T12:00:00.000Z');
+
+export const nullableTimestamp = () => nullable(timestamp());
+
+export const seconds = () => integer().min(0);
+
+export const yesNo = () => flag();

@@ -1,0 +1,87 @@
+// From route values to Koa: each request goes authenticate, validate, handle, wrap, in this order.
+import Router from '@koa/router';
+import type { ApiApp } from '../lib/app.ts';
+import { fail } from '../lib/kernel/errors.ts';
+import { rateLimitHeaders } from '../lib/limits/answers.ts';
+import { tierOf } from '../lib/limits/tier.ts';
+import { jsonBody, readRawBody } from './body.ts';
+import type { RequestState } from './context.ts';
+import { answerData, type Context } from './envelope.ts';
+import type { JsonRoute, RawRoute, Request, Route } from './route.ts';
+import { validate } from './validate.ts';
+
+/** `/v1/otp/status/{message_id}` as the router writes it. */
+const routerPath = (path: string): string => path.replace(/\{(\w+)\}/g, ':$1');
+
+const authenticate = async (app: ApiApp, ctx: Context) => {
+  const principal = await app.authenticate(ctx.get('Authorization') || undefined);
+  const tier = tierOf(principal.account, app.clock.now());
+  ctx.state.accountId = principal.accountId;
+  ctx.state.mode = principal.mode;
+  ctx.set(rateLimitHeaders(tier, []));
+  return { principal, tier };
+};
+
+const input = (route: JsonRoute, ctx: Context) => ({
+  body: route.body && validate(route.body, bodyOf(ctx), { name: 'body' }),
+  params: route.params && validate(route.params, paramsOf(ctx), { name: 'path' }),
+  query: route.query && validate(route.query, { ...ctx.query }, { name: 'query' }),
+});
+
+const bodyOf = (ctx: Context): unknown => (ctx.request as { body?: unknown }).body ?? {};
+const paramsOf = (ctx: Context): unknown => ({ ...(ctx as { params?: object }).params });
+
+const serveJson = (app: ApiApp, route: JsonRoute) => async (ctx: Context) => {
+  const caller = route.auth === 'key' ? await authenticate(app, ctx) : {};
+  if (route.body) await jsonBody(ctx as never, () => Promise.resolve());
+  const request = {
+    ...caller,
+    ...input(route, ctx),
+    requestId: ctx.state.requestId,
+    header: (name: string) => (name.toLowerCase() in ctx.headers ? ctx.get(name) : undefined),
+    setHeaders: (headers: Record<string, string>) => ctx.set(headers),
+  } as unknown as Request<'key', never, never, never>;
+  answerData(ctx, await route.handle(app, request));
+};
+
+const serveRaw = (app: ApiApp, route: RawRoute) => async (ctx: Context) => {
+  const { status, body } = await route.handle(app, {
+    body: await readRawBody(ctx.req, route.maxBodyBytes),
+    query: ctx.URL.searchParams,
+    headers: ctx.headers,
+    requestId: ctx.state.requestId,
+  });
+  ctx.status = status;
+  ctx.type = route.produces;
+  ctx.body = body;
+};
+
+/** Counts the sends in flight: above the bound they are refused at once rather than piled up. */
+const shielded = (app: ApiApp, serve: (ctx: Context) => Promise<void>) => {
+  let inFlight = 0;
+  return async (ctx: Context): Promise<void> => {
+    if (inFlight >= app.config.maxSendsInFlight) {
+      throw fail('SERVICE_UNAVAILABLE', { retry_after_seconds: 1 });
+    }
+    inFlight++;
+    try {
+      await serve(ctx);
+    } finally {
+      inFlight--;
+    }
+  };
+};
+
+/** A router with every route; unknown paths and methods are answered in the envelope too. */
+export const mount = (app: ApiApp, routes: readonly Route[]) => {
+  const router = new Router<RequestState>();
+  for (const route of routes) {
+    const plain = route.kind === 'json' ? serveJson(app, route) : serveRaw(app, route);
+    const serve = route.kind === 'json' && route.sends ? shielded(app, plain) : plain;
+    router.register(routerPath(route.path), [route.method], async (ctx) => {
+      ctx.state.route = route.path;
+      await serve(ctx as unknown as Context);
+    });
+  }
+  return router;
+};

@@ -1,0 +1,108 @@
+// What an endpoint is: a value from which validation, types, errors and the OpenAPI document are read.
+import type { IncomingHttpHeaders } from 'node:http';
+import type Joi from 'joi';
+import type { ApiApp } from '../lib/app.ts';
+import type { ErrorCode } from '../lib/kernel/errors.ts';
+import type { Infer } from '../lib/kernel/schema.ts';
+import type { Principal } from '../lib/keys/rules.ts';
+import type { Tier } from '../lib/limits/rules.ts';
+
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+
+/** Who may call: anybody, or the holder of an API key. */
+export type Auth = 'none' | 'key';
+
+type Caller<A extends Auth> = A extends 'key' ? { principal: Principal; tier: Tier } : object;
+
+type Part<S> = S extends Joi.Schema ? Infer<S> : undefined;
+
+export type Request<A extends Auth, B, P, Q> = Caller<A> & {
+  body: Part<B>;
+  params: Part<P>;
+  query: Part<Q>;
+  requestId: string;
+  header(name: string): string | undefined;
+  setHeaders(headers: Record<string, string>): void;
+};
+
+type Shared = {
+  method: Method;
+  /** Path template with parameters in braces, as OpenAPI writes it. */
+  path: string;
+  /** Heading of the reference under which the route is found. */
+  tag: string;
+  summary: string;
+  /** Codes this route can answer beyond those every route of its kind has. */
+  errors: readonly ErrorCode[];
+};
+
+/** An endpoint that takes JSON and answers `{data}`. */
+export type JsonRoute = Shared & {
+  kind: 'json';
+  auth: Auth;
+  /** The route sends something: it takes an Idempotency-Key and counts as a send in flight. */
+  sends: boolean;
+  body: Joi.ObjectSchema | undefined;
+  params: Joi.ObjectSchema | undefined;
+  query: Joi.ObjectSchema | undefined;
+  data: Joi.Schema;
+  handle(app: ApiApp, request: Request<'key', never, never, never>): Promise<unknown>;
+};
+
+/** An endpoint with a wire format that is not ours: a provider's webhook, or a document. */
+export type RawRoute = Shared & {
+  kind: 'raw';
+  auth: 'none';
+  /** Media type of the answer. */
+  produces: string;
+  maxBodyBytes: number;
+  handle(app: ApiApp, request: RawRequest): Promise<RawAnswer>;
+};
+
+export type RawRequest = {
+  body: Buffer;
+  query: URLSearchParams;
+  headers: IncomingHttpHeaders;
+  requestId: string;
+};
+
+export type RawAnswer = { status: number; body: string };
+
+export type Route = JsonRoute | RawRoute;
+
+type Definition<A extends Auth, B, P, Q, D> = Omit<Shared, 'errors'> & {
+  auth: A;
+  errors?: readonly ErrorCode[];
+  sends?: boolean;
+  body?: B;
+  params?: P;
+  query?: Q;
+  data: D;
+  handle(app: ApiApp, request: Request<A, B, P, Q>): Promise<Part<D>>;
+};
+
+/** Ties the schemas of a JSON endpoint to the types of its handler. */
+export const route = <
+  A extends Auth,
+  D extends Joi.Schema,
+  B extends Joi.ObjectSchema | undefined = undefined,
+  P extends Joi.ObjectSchema | undefined = undefined,
+  Q extends Joi.ObjectSchema | undefined = undefined,
+>(
+  definition: Definition<A, B, P, Q, D>,
+): JsonRoute =>
+  ({
+    errors: [],
+    sends: false,
+    body: undefined,
+    params: undefined,
+    query: undefined,
+    ...definition,
+    kind: 'json',
+  }) as unknown as JsonRoute;
+
+export const rawRoute = (definition: Omit<RawRoute, 'kind' | 'auth'>): RawRoute => ({
+  ...definition,
+  kind: 'raw',
+  auth: 'none',
+});

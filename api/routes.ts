@@ -1,0 +1,14 @@
+// The table of contents: every route of the public API, in the order of the spec.
+import { openApiDocument } from './openapi.ts';
+import type { Route } from './route.ts';
+import { healthRoutes } from './routes/health.ts';
+import { inboundRoutes } from './routes/inbound.ts';
+import { metaRoutes } from './routes/meta.ts';
+import { otpRoutes } from './routes/otp.ts';
+
+export const routes: readonly Route[] = [
+  ...healthRoutes,
+  ...otpRoutes,
+  ...inboundRoutes,
+  ...metaRoutes(() => JSON.stringify(openApiDocument(routes))),
+];

@@ -1,0 +1,193 @@
+// One-time codes: send, deliver, verify, link and status (spec section 4).
+
+import type { ApiApp } from '../../lib/app.ts';
+import { parseIdempotencyKey, requestFingerprint } from '../../lib/idempotency/rules.ts';
+import type { ErrorCode } from '../../lib/kernel/errors.ts';
+import { fail, invalid } from '../../lib/kernel/errors.ts';
+import { integer, nullable, object, oneOf, text } from '../../lib/kernel/schema.ts';
+import type { Principal } from '../../lib/keys/rules.ts';
+import { rateLimitHeaders, refusalExtras } from '../../lib/limits/answers.ts';
+import type { Tier } from '../../lib/limits/rules.ts';
+import { issueLink, unlinkRecipient } from '../../lib/links/issue.ts';
+import { failureReasons, type Origin } from '../../lib/messages/rules.ts';
+import { sendOtp } from '../../lib/otp/send.ts';
+import { otpStatus } from '../../lib/otp/status.ts';
+import { verifyOtp } from '../../lib/otp/verify.ts';
+import {
+  channelName,
+  code,
+  messageId,
+  messageStatus,
+  nullableTimestamp,
+  phone,
+  seconds,
+  timestamp,
+  yesNo,
+} from '../fields.ts';
+import { route } from '../route.ts';
+
+const tag = 'One-time codes';
+
+const sendErrors: readonly ErrorCode[] = [
+  'INVALID_PHONE',
+  'TEMPLATE_NOT_READY',
+  'CHANNEL_NOT_LINKED',
+  'DELIVERY_FAILED',
+  'TELEGRAM_UNAVAILABLE',
+  'CENTRAL_WHATSAPP_UNSUPPORTED_REGION',
+  'INTL_PRICING_NOT_CONFIGURED',
+  'INTL_PRICE_BELOW_COST',
+  'CENTRAL_WHATSAPP_CONNECT_REQUIRED',
+  'CENTRAL_WHATSAPP_LIMIT',
+  'CENTRAL_WHATSAPP_PAUSED',
+  'INSUFFICIENT_CREDITS',
+  'DEPOSIT_REQUIRED',
+  'FREE_TRIAL_EXHAUSTED',
+  'SPEND_CAP_EXCEEDED',
+  'FREE_TRIAL_PAUSED',
+];
+
+const sendData = object({
+  message_id: messageId(),
+  status: oneOf('sent').description('Always sent: a channel took the message.'),
+  expires_in: seconds().description('Seconds the code stays valid.').example(300),
+  cooldown_seconds: seconds().description('Seconds until a resend is allowed.').example(30),
+});
+
+type SendRequest = {
+  principal: Principal;
+  tier: Tier;
+  body: { phone: string; code?: string };
+  requestId: string;
+  header(name: string): string | undefined;
+  setHeaders(headers: Record<string, string>): void;
+};
+
+/** Reads the Idempotency-Key of a request and what it is used for. */
+const onceOf = (request: SendRequest, path: string) => {
+  const header = request.header('Idempotency-Key');
+  if (header === undefined) return undefined;
+  const key = parseIdempotencyKey(header);
+  if (key === undefined) {
+    const issue = 'must be 1 to 255 visible ASCII characters';
+    throw invalid({ field: 'Idempotency-Key', issue });
+  }
+  const fingerprint = requestFingerprint({ key, method: 'POST', route: path, body: request.body });
+  return { key, fingerprint };
+};
+
+const handleSend = async (app: ApiApp, request: SendRequest, origin: Origin) => {
+  const { principal, tier, body, requestId } = request;
+  const { data, originalRequestId } = await sendOtp(app.sends, {
+    ...{ principal, tier, origin, requestId, phone: body.phone, code: body.code },
+    once: onceOf(request, `/v1/otp/${origin}`),
+    onWindow: (window) => request.setHeaders(rateLimitHeaders(tier, window)),
+  });
+  if (originalRequestId !== undefined) {
+    request.setHeaders({
+      'Idempotent-Replayed': 'true',
+      'Original-Request-Id': originalRequestId,
+    });
+  }
+  return data;
+};
+
+const send = route({
+  ...{ method: 'POST', path: '/v1/otp/send', tag, auth: 'key', sends: true },
+  summary: 'Make a code and send it to a phone.',
+  errors: sendErrors,
+  body: object({ phone: phone() }),
+  data: sendData,
+  handle: (app, request) => handleSend(app, request, 'send'),
+});
+
+const deliver = route({
+  ...{ method: 'POST', path: '/v1/otp/deliver', tag, auth: 'key', sends: true },
+  summary: 'Send a code of your own to a phone.',
+  errors: sendErrors,
+  body: object({ phone: phone(), code: code() }),
+  data: sendData,
+  handle: (app, request) => handleSend(app, request, 'deliver'),
+});
+
+const verify = route({
+  ...{ method: 'POST', path: '/v1/otp/verify', tag, auth: 'key' },
+  summary: 'Check the code a user entered.',
+  errors: ['OTP_NOT_FOUND', 'INVALID_CODE', 'TOO_MANY_ATTEMPTS', 'BILLING_ERROR'],
+  body: object({ phone: phone(), code: code() }),
+  data: object({
+    verified: yesNo().description('Always true; a code that is not right is an error.'),
+  }),
+  handle: async (app, { principal, tier, body }) => {
+    await verifyOtp(app.verifies, { principal, tier, ...body });
+    return { verified: true };
+  },
+});
+
+const takeRead = async (
+  app: ApiApp,
+  { principal, body }: { principal: Principal; body: { phone: string } },
+): Promise<void> => {
+  const { accountId, mode } = principal;
+  const recipient = app.recipients.ofRecipient(accountId, mode, body.phone);
+  const read = await app.reads.take('telegram_link', recipient);
+  if (!read.admitted) throw fail('RATE_LIMIT_EXCEEDED', refusalExtras(read.refusal));
+};
+
+const link = route({
+  ...{ method: 'POST', path: '/v1/otp/telegram-link', tag, auth: 'key' },
+  summary: 'A one-tap link with which a recipient links Telegram.',
+  errors: ['TELEGRAM_UNAVAILABLE'],
+  body: object({ phone: phone() }),
+  data: object({
+    telegram_bot_url: text().uri().example('https://t.me/tessera_bot?start=kZ0p'),
+    expires_in: integer().description('Seconds the link is valid.').example(900),
+  }),
+  handle: async (app, request) => {
+    await takeRead(app, request);
+    const { accountId, mode } = request.principal;
+    const { url, expiresIn } = await issueLink(app.sends, {
+      ...{ accountId, mode, phone: request.body.phone, requestId: request.requestId },
+    });
+    return { telegram_bot_url: url, expires_in: expiresIn };
+  },
+});
+
+const unlink = route({
+  ...{ method: 'DELETE', path: '/v1/otp/telegram-link', tag, auth: 'key' },
+  summary: 'Forget the Telegram chat of a recipient.',
+  body: object({ phone: phone() }),
+  data: object({ unlinked: yesNo().description('False when none was linked.') }),
+  handle: async (app, { principal, body }) => {
+    const { accountId, mode } = principal;
+    const recipient = { accountId, mode, phone: body.phone };
+    return { unlinked: await unlinkRecipient(app.sends, recipient) };
+  },
+});
+
+const status = route({
+  ...{ method: 'GET', path: '/v1/otp/status/{message_id}', tag, auth: 'key' },
+  summary: 'Where a message stands.',
+  errors: ['NOT_FOUND'],
+  params: object({ message_id: messageId() }),
+  data: object({
+    message_id: messageId(),
+    status: messageStatus(),
+    channel: nullable(channelName()),
+    mode: oneOf('live', 'test'),
+    created_at: timestamp(),
+    expires_at: nullableTimestamp(),
+    delivered_at: nullableTimestamp(),
+    verified_at: nullableTimestamp(),
+    failure_reason: nullable(oneOf(...Object.keys(failureReasons))),
+    fallback_used: yesNo().description('The code went out over Telegram.'),
+  }),
+  handle: async (app, { principal, params }) => {
+    const { accountId, mode } = principal;
+    const read = await app.reads.takeStatus(accountId, mode, params.message_id);
+    if (!read.admitted) throw fail('RATE_LIMIT_EXCEEDED', refusalExtras(read.refusal));
+    return otpStatus(app.sends, principal, params.message_id);
+  },
+});
+
+export const otpRoutes = [send, deliver, verify, link, unlink, status];

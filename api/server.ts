@@ -1,0 +1,28 @@
+// The Koa application: context, routes, and an envelope for what no route takes.
+import Koa from 'koa';
+import type { ApiApp } from '../lib/app.ts';
+import { fail } from '../lib/kernel/errors.ts';
+import { type RequestState, requestContext } from './context.ts';
+import { mount } from './mount.ts';
+import type { Route } from './route.ts';
+
+const methodsAt = (routes: readonly Route[], path: string): string[] =>
+  routes
+    .filter((route) => new RegExp(`^${route.path.replace(/\{\w+\}/g, '[^/]+')}/?$`).test(path))
+    .map((route) => route.method);
+
+/** The public API over `app`. */
+export const createServer = (app: ApiApp, routes: readonly Route[]): Koa<RequestState> => {
+  const koa = new Koa<RequestState>({ proxy: app.config.trustedProxies > 0 });
+  koa.maxIpsCount = app.config.trustedProxies;
+  koa.silent = true;
+  koa.use(requestContext(app.log));
+  koa.use(mount(app, routes).routes() as Koa.Middleware<RequestState>);
+  koa.use((ctx) => {
+    const allowed = methodsAt(routes, ctx.path);
+    if (allowed.length === 0) throw fail('NOT_FOUND');
+    ctx.set('Allow', [...new Set(allowed)].join(', '));
+    throw fail('METHOD_NOT_ALLOWED');
+  });
+  return koa;
+};

@@ -1,0 +1,23 @@
+// Accounts: what one is, and which send allowance it has at a given time.
+import type { Plan } from '../messages/rules.ts';
+
+export type AccountStatus = 'active' | 'suspended' | 'closed';
+
+/** The stored tier; a reviewed one ends by itself (spec section 8). */
+export type TierName = 'standard' | 'tier-1000' | 'tier-5000' | 'custom';
+
+export type Account = {
+  id: string;
+  email: string;
+  name: string;
+  phone: string;
+  company: string | null;
+  locale: string;
+  status: AccountStatus;
+  billingPlan: Plan;
+  tier: { name: TierName; perMinute: number | null; expiresAt: number | null };
+  createdAt: number;
+};
+
+/** E-mail addresses are compared without case and surrounding space, and kept as typed. */
+export const emailKey = (email: string): string => email.trim().toLowerCase();

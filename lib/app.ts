@@ -1,0 +1,165 @@
+// The composition root: from settings to everything a process needs, and back down in reverse.
+import { createAccountStore } from './accounts/store.ts';
+import { createQuoteSend } from './billing/quote.ts';
+import { createTelegram } from './channels/telegram.ts';
+import { createWhatsapp } from './channels/whatsapp.ts';
+import { createHealth } from './health.ts';
+import { createReservations } from './idempotency/reservations.ts';
+import { createIdempotency } from './idempotency/store.ts';
+import { createHttp } from './infra/http.ts';
+import { createMysql } from './infra/mysql.ts';
+import { createBroker } from './infra/queue/broker.ts';
+import { closeRedis, createRedis } from './infra/redis.ts';
+import { jobs } from './jobs.ts';
+import { type Clock, systemClock } from './kernel/clock.ts';
+import type { Config } from './kernel/config.ts';
+import type { Log } from './kernel/log.ts';
+import { createRecipientKeys } from './kernel/recipients.ts';
+import { createSealer } from './kernel/secrets.ts';
+import { createAuthenticate } from './keys/authenticate.ts';
+import { createRevocations } from './keys/revocations.ts';
+import { createKeyStore } from './keys/store.ts';
+import { createAdmission } from './limits/admission.ts';
+import { createReadLimiter } from './limits/reads.ts';
+import { createLinkStore } from './links/store.ts';
+import { createAnnouncer } from './messages/announce.ts';
+import { createHistory } from './messages/history.ts';
+import { createMessageStore } from './messages/store.ts';
+import { createLiveStore } from './otp/store.ts';
+import { createSenderWatch } from './sender/health.ts';
+import { createResolveSender } from './sender/resolve.ts';
+
+export const version = '0.1.0';
+
+export type AppOptions = {
+  config: Config;
+  log: Log;
+  /** Name of the process, as brokers and logs show it. */
+  processName: string;
+  clock?: Clock;
+};
+
+/** The sockets of a process. */
+const openInfra = ({ config, log, processName, clock }: Required<AppOptions>) => {
+  const db = createMysql({ url: config.mysqlUrl, pool: config.mysqlPool });
+  const redis = createRedis({
+    url: config.redisUrl,
+    log,
+    commandTimeoutMs: config.redisTimeoutMs,
+    name: processName,
+  });
+  const broker = createBroker({
+    urls: config.amqpUrls.split(','),
+    processName,
+    jobs: [...jobs],
+    log,
+    clock,
+    publishTimeoutMs: config.publishTimeoutMs,
+  });
+  return { db, redis, broker };
+};
+
+type Infra = ReturnType<typeof openInfra>;
+
+const openStores = ({ db, redis, broker }: Infra, { config, clock, log }: Required<AppOptions>) => {
+  const prefix = config.keyPrefix;
+  const [phonePepper] = config.phonePepper;
+  if (!phonePepper) throw new Error('PHONE_PEPPER is empty');
+  return {
+    accounts: createAccountStore(db),
+    keys: createKeyStore(db),
+    revocations: createRevocations(redis, prefix),
+    links: createLinkStore({ db, redis, prefix }),
+    live: createLiveStore(redis, prefix),
+    messages: createMessageStore(db, config.whatsappDeliverySeconds),
+    reservations: createReservations(db, () => clock.now()),
+    history: createHistory(db),
+    idempotency: createIdempotency({ redis, prefix }),
+    admission: createAdmission({ redis, prefix }),
+    reads: createReadLimiter(redis, prefix, {
+      onFailOpen: (name) => log.warn({ limit: name }, 'limit decided without redis'),
+    }),
+    recipients: createRecipientKeys(phonePepper),
+    sealer: createSealer(config.sealingKeys),
+    announcer: createAnnouncer(broker),
+    quote: createQuoteSend(),
+    resolveSender: createResolveSender(config),
+    senders: createSenderWatch({ redis, prefix, clock, log }),
+  };
+};
+
+/** What every process shares: sockets, stores and settings, opened together and closed together. */
+const openHouse = async (options: AppOptions) => {
+  const full: Required<AppOptions> = { clock: systemClock, ...options };
+  const infra = openInfra(full);
+  const stores = openStores(infra, full);
+  const { config, clock, log } = full;
+  await infra.broker.start();
+  await stores.revocations.start();
+  const close = async (): Promise<void> => {
+    stores.revocations.stop();
+    await stores.announcer.drain();
+    await stores.messages.drain();
+    await infra.broker.close();
+    await closeRedis(infra.redis);
+    await infra.db.destroy();
+  };
+  return { ...infra, ...stores, config, clock, log, peppers: config.codePeppers, close };
+};
+
+/** The API process. */
+export const createApiApp = async (options: AppOptions) => {
+  const house = await openHouse(options);
+  const { config } = house;
+  const flow = {
+    ...house,
+    botUsername: config.telegramBotToken ? config.telegramBotUsername : '',
+    sendDeadlineMs: config.sendDeadlineMs,
+    reachabilityWindowMs: config.reachabilityWindowMs,
+    settleDeadlineMs: config.settleDeadlineMs,
+    callMs: config.whatsappTimeoutMs,
+  };
+  return {
+    ...house,
+    version,
+    authenticate: createAuthenticate(house),
+    health: createHealth(house),
+    sends: flow,
+    verifies: flow,
+  };
+};
+
+export type ApiApp = Awaited<ReturnType<typeof createApiApp>>;
+
+/** A worker process: the house, and the channels to call. */
+export const createWorkerApp = async (options: AppOptions) => {
+  const house = await openHouse(options);
+  const { config } = house;
+  const whatsappHttp = createHttp({
+    timeoutMs: config.whatsappTimeoutMs,
+    connections: config.whatsappConnections,
+  });
+  const telegramHttp = createHttp({ timeoutMs: config.telegramTimeoutMs, connections: 32 });
+  return {
+    ...house,
+    whatsapp: createWhatsapp({
+      http: whatsappHttp,
+      baseUrl: config.whatsappBaseUrl,
+      apiVersion: config.whatsappApiVersion,
+    }),
+    telegram: createTelegram({
+      http: telegramHttp,
+      baseUrl: config.telegramBaseUrl,
+      token: config.telegramBotToken,
+    }),
+    echoWaitMs: config.whatsappEchoWaitMs,
+    reachabilityWindowMs: config.reachabilityWindowMs,
+    proof: config.telegramLinkProof,
+    close: async () => {
+      await house.close();
+      await Promise.all([whatsappHttp.close(), telegramHttp.close()]);
+    },
+  };
+};
+
+export type WorkerApp = Awaited<ReturnType<typeof createWorkerApp>>;

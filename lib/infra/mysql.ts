@@ -1,0 +1,46 @@
+// MySQL: one knex pool per process, and what may be learnt from its errors.
+import knex, { type Knex } from 'knex';
+
+export type Database = Knex;
+
+const nothing = () => undefined;
+
+/** A pool of at most `pool` connections to the database in `url`; it connects when first used. */
+export const createMysql = (options: { url: string; pool: number }): Database => {
+  const url = new URL(options.url);
+  return knex({
+    client: 'mysql2',
+    connection: {
+      host: url.hostname,
+      port: Number(url.port || 3306),
+      user: decodeURIComponent(url.username),
+      password: decodeURIComponent(url.password),
+      database: url.pathname.slice(1),
+      timezone: 'Z',
+      charset: 'utf8mb4',
+      connectTimeout: 3_000,
+      enableKeepAlive: true,
+    },
+    pool: { min: 0, max: options.pool },
+    acquireConnectionTimeout: 3_000,
+    // knex prints connection errors by itself otherwise, with whatever they contain.
+    log: { warn: nothing, error: nothing, debug: nothing, deprecate: nothing },
+  });
+};
+
+const codeOf = (error: unknown): string =>
+  typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
+
+export const isDuplicateKey = (error: unknown): boolean => codeOf(error) === 'ER_DUP_ENTRY';
+
+const passing = new Set(['ER_LOCK_DEADLOCK', 'ER_LOCK_WAIT_TIMEOUT']);
+
+/** Runs `work` again when the database asked for it (deadlock, lock wait), at most `times` times in all. */
+export const withLockRetry = async <T>(work: () => Promise<T>, times = 4): Promise<T> => {
+  try {
+    return await work();
+  } catch (error) {
+    if (times <= 1 || !passing.has(codeOf(error))) throw error;
+    return withLockRetry(work, times - 1);
+  }
+};

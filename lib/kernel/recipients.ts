@@ -1,0 +1,18 @@
+// The keys a recipient is known by: HMACs, so that no key in Redis or queue shows a phone number.
+import { hmacHex, type NamedKey } from './secrets.ts';
+
+const keyLength = 32;
+
+export type RecipientKeys = {
+  /** 32 hex digits for a phone, the same for all accounts. */
+  ofPhone(phone: string): string;
+  /** 32 hex digits for one account's (and mode's) recipient. */
+  ofRecipient(accountId: string, mode: string, phone: string): string;
+};
+
+/** Keys under the phone pepper. */
+export const createRecipientKeys = (pepper: NamedKey): RecipientKeys => ({
+  ofPhone: (phone) => hmacHex(pepper.key, phone).slice(0, keyLength),
+  ofRecipient: (accountId, mode, phone) =>
+    hmacHex(pepper.key, `${accountId}\n${mode}\n${phone}`).slice(0, keyLength),
+});

@@ -1,0 +1,144 @@
+// Links in Redis for their fifteen minutes, linked recipients and proven phones in MySQL.
+import type { Database } from '../infra/mysql.ts';
+import { defineScript, type RedisClient } from '../infra/redis.ts';
+import { idBytes, idText, newId } from '../kernel/ids.ts';
+import type { Mode, Origin } from '../messages/rules.ts';
+import { linkLifeSeconds } from './rules.ts';
+
+export type Recipient = { accountId: string; mode: Mode; phone: string };
+
+/** A link as issued. */
+export type Link = Recipient & { requestId: string };
+
+const lifeMs = linkLifeSeconds * 1000;
+/** How long a linked chat is remembered before MySQL is asked again. */
+const chatCacheMs = 5 * 60 * 1000;
+const unknownChat = '-';
+
+// The first chat that presses Start owns the link; the same chat may press again.
+const redeem = `
+local link, owner = unpack(redis.call('HMGET', KEYS[1], 'link', 'chat'))
+if not link then return nil end
+if owner and owner ~= ARGV[1] then return nil end
+redis.call('HSET', KEYS[1], 'chat', ARGV[1])
+redis.call('HSETNX', KEYS[1], 'fresh', ARGV[2])
+local done, fresh = unpack(redis.call('HMGET', KEYS[1], 'done', 'fresh'))
+return {link, done or '0', fresh, redis.call('PTTL', KEYS[1])}`;
+
+/** `freshId` is the id of the message that its redemption may bring: the same each time it is redeemed. */
+export type Redeemed = { link: Link; done: boolean; freshId: string; leftMs: number };
+
+const linkTokens = (redis: RedisClient, prefix: string) => {
+  const run = defineScript<[string, string, string, number] | null>(redis, {
+    name: 'linkRedeem',
+    lua: redeem,
+    keys: 1,
+  });
+  const tokenKey = (hash: string) => `${prefix}link:{${hash}}`;
+  const chatKey = (chatId: number) => `${prefix}linkchat:{${chatId}}`;
+  const attemptKey = (recipient: string) => `${prefix}attempt:{${recipient}}`;
+
+  return {
+    saveLink: async (hash: string, link: Link): Promise<void> => {
+      const key = tokenKey(hash);
+      await redis.multi().hset(key, 'link', JSON.stringify(link)).pexpire(key, lifeMs).exec();
+    },
+
+    /** Binds a link to the chat that pressed Start; undefined when it is unknown, expired or another chat's. */
+    redeem: async (hash: string, chatId: number): Promise<Redeemed | undefined> => {
+      const reply = await run([tokenKey(hash)], [chatId, newId()]);
+      if (reply === null) return undefined;
+      const [link, done, freshId, leftMs] = reply;
+      return { link: JSON.parse(link) as Link, done: done === '1', freshId, leftMs };
+    },
+
+    /** The link this chat is to prove its phone for. */
+    rememberChat: async (chatId: number, hash: string, forMs: number): Promise<void> => {
+      await redis.set(chatKey(chatId), hash, 'PX', Math.max(forMs, 1));
+    },
+    pendingOf: (chatId: number): Promise<string | null> => redis.get(chatKey(chatId)),
+
+    finish: async (hash: string, chatId: number): Promise<void> => {
+      await redis.hset(tokenKey(hash), 'done', '1');
+      await redis.del(chatKey(chatId));
+    },
+
+    /** Remembers, for as long as a link may live, how a recipient's last code was made. */
+    noteAttempt: async (recipient: string, origin: Origin): Promise<void> => {
+      await redis.set(attemptKey(recipient), origin, 'PX', lifeMs);
+    },
+    lastAttempt: async (recipient: string): Promise<Origin | undefined> =>
+      ((await redis.get(attemptKey(recipient))) as Origin | null) ?? undefined,
+  };
+};
+
+const linkedChats = (db: Database, redis: RedisClient, prefix: string) => {
+  const cacheKey = (recipient: string) => `${prefix}chat:{${recipient}}`;
+  const where = ({ accountId, mode, phone }: Recipient) => ({
+    account_id: idBytes(accountId),
+    mode,
+    phone,
+  });
+
+  return {
+    /** The chat linked for a recipient (`recipientKey` is its key); MySQL is asked on a miss. */
+    chatOf: async (recipient: Recipient, recipientKey: string): Promise<number | undefined> => {
+      const cached = await redis.get(cacheKey(recipientKey));
+      if (cached !== null) return cached === unknownChat ? undefined : Number(cached);
+      const row = await db<{ chat_id: number }>('telegram_links')
+        .where(where(recipient))
+        .first('chat_id');
+      await redis.set(cacheKey(recipientKey), row ? row.chat_id : unknownChat, 'PX', chatCacheMs);
+      return row === undefined ? undefined : Number(row.chat_id);
+    },
+
+    link: async (recipient: Recipient, recipientKey: string, chat: LinkedChat): Promise<void> => {
+      await db('telegram_links')
+        .insert({
+          ...where(recipient),
+          chat_id: chat.chatId,
+          proof: chat.proof,
+          linked_at: chat.at,
+        })
+        .onConflict(['account_id', 'mode', 'phone'])
+        .merge(['chat_id', 'proof', 'linked_at']);
+      await redis.del(cacheKey(recipientKey));
+    },
+
+    /** Answers false when nothing was linked. */
+    unlink: async (recipient: Recipient, recipientKey: string): Promise<boolean> => {
+      const gone = await db('telegram_links').where(where(recipient)).delete();
+      await redis.del(cacheKey(recipientKey));
+      return gone > 0;
+    },
+
+    /** All recipients a chat stands for. */
+    recipientsOf: async (chatId: number): Promise<Recipient[]> => {
+      const rows = await db('telegram_links').where({ chat_id: chatId });
+      return rows.map((row) => ({
+        accountId: idText(row.account_id as Buffer),
+        mode: row.mode as Mode,
+        phone: String(row.phone),
+      }));
+    },
+
+    hasProof: async (chatId: number, phone: string): Promise<boolean> =>
+      (await db('telegram_proofs').where({ chat_id: chatId, phone }).first()) !== undefined,
+
+    saveProof: async (chatId: number, phone: string, at: number): Promise<void> => {
+      await db('telegram_proofs')
+        .insert({ chat_id: chatId, phone, proven_at: at })
+        .onConflict(['chat_id', 'phone'])
+        .ignore();
+    },
+  };
+};
+
+export type LinkedChat = { chatId: number; proof: 'contact' | 'tap'; at: number };
+
+export type LinkStore = ReturnType<typeof createLinkStore>;
+
+export const createLinkStore = (deps: { db: Database; redis: RedisClient; prefix: string }) => ({
+  ...linkTokens(deps.redis, deps.prefix),
+  ...linkedChats(deps.db, deps.redis, deps.prefix),
+});

@@ -1,0 +1,59 @@
+// Events: what happened to a message, published once per change and recognisable when it comes twice.
+import type { EventWire } from '../jobs.ts';
+import { derivedId } from '../kernel/ids.ts';
+import type { ChannelName, Facts, Message } from './rules.ts';
+import { toWire } from './wire.ts';
+
+/** The event types of messages and links (design section 4, "Webhooks"); other rooms will bring theirs. */
+export type EventType =
+  | 'otp.sent'
+  | 'otp.delivered'
+  | 'otp.verified'
+  | 'otp.failed'
+  | 'otp.expired'
+  | 'telegram.linked';
+
+/**
+ * The event that `type` happened to `message` at `at` (ms). Its id follows from message, type and channel, so that
+ * a redelivered job announces the same event again and not another one.
+ */
+export const messageEvent = (
+  type: EventType,
+  message: Message,
+  at: number,
+  facts: Partial<Facts> = {},
+): EventWire => ({
+  id: derivedId(message.id, type, facts.channel ?? ''),
+  type,
+  at,
+  account_id: message.accountId,
+  mode: message.mode,
+  message: toWire(message),
+  request_id: message.requestId,
+  data: {
+    channel: facts.channel ?? null,
+    accepted_at: facts.acceptedAt ?? null,
+    expires_at: facts.expiresAt ?? null,
+    delivered_at: facts.deliveredAt ?? null,
+    verified_at: facts.verifiedAt ?? null,
+    failure_reason: facts.failureReason ?? null,
+  },
+});
+
+/** The event that a recipient linked a Telegram chat; not about one message. */
+export const linkedEvent = (link: {
+  accountId: string;
+  mode: Message['mode'];
+  phone: string;
+  at: number;
+  linkId: string;
+}): EventWire => ({
+  id: derivedId(link.linkId, 'telegram.linked'),
+  type: 'telegram.linked',
+  at: link.at,
+  account_id: link.accountId,
+  mode: link.mode,
+  message: null,
+  request_id: link.linkId,
+  data: { channel: 'telegram' satisfies ChannelName, phone: link.phone },
+});

@@ -1,0 +1,185 @@
+// What both channels' workers share: recording what became of a message, telling who waits, and moving on.
+
+import type { Reservations } from '../idempotency/reservations.ts';
+import type { Broker } from '../infra/queue/broker.ts';
+import { type SendJob, telegramSend, whatsappSend } from '../jobs.ts';
+import type { Clock } from '../kernel/clock.ts';
+import type { Log } from '../kernel/log.ts';
+import type { RecipientKeys } from '../kernel/recipients.ts';
+import { describeError } from '../kernel/redact.ts';
+import type { LinkStore } from '../links/store.ts';
+import type { Announcer } from '../messages/announce.ts';
+import { messageEvent } from '../messages/events.ts';
+import {
+  type ChannelName,
+  type Facts,
+  type FailureReason,
+  type Message,
+  noFacts,
+} from '../messages/rules.ts';
+import type { MessageStore } from '../messages/store.ts';
+import { toWire } from '../messages/wire.ts';
+import { type Outcome, planChannels } from './rules.ts';
+import { isSandboxLinked } from './sandbox.ts';
+import type { LiveRef, LiveStore, Waiter } from './store.ts';
+
+export type DeliveryDeps = {
+  broker: Pick<Broker, 'publish' | 'reply'>;
+  live: LiveStore;
+  links: LinkStore;
+  messages: MessageStore;
+  reservations: Reservations;
+  announcer: Announcer;
+  recipients: RecipientKeys;
+  clock: Clock;
+  log: Log;
+};
+
+/** A message on its way: what the job said about it, and who waits until when. */
+export type Delivery = {
+  message: Message;
+  ref: LiveRef;
+  sealedCode: string;
+  tried: ChannelName[];
+  reason: FailureReason | null;
+  late: boolean;
+  waiter: Waiter | undefined;
+  deadlineMs: number | undefined;
+};
+
+/** The caller's answer does not wait longer than this for MySQL: Redis holds the truth it is made of. */
+const recordPatienceMs = 1_000;
+
+const within = (ms: number, work: Promise<void>): Promise<void> => {
+  let timer: NodeJS.Timeout;
+  const patience = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  return Promise.race([work, patience]).finally(() => clearTimeout(timer));
+};
+
+export const tell = (
+  deps: Pick<DeliveryDeps, 'broker'>,
+  waiter: Waiter | undefined,
+  outcome: Outcome,
+): void => {
+  if (waiter) deps.broker.reply(waiter, outcome);
+};
+
+/**
+ * A channel took the message: the row is written, whoever waits is told, the event goes out. Resolves when all of
+ * it is durable, so that the job may be acknowledged.
+ */
+export const recordAccepted = async (
+  deps: DeliveryDeps,
+  delivery: Delivery,
+  accepted: { channel: ChannelName; acceptedAt: number; expiresAt: number; hold: boolean },
+): Promise<void> => {
+  const { message, waiter } = delivery;
+  const { channel, acceptedAt, expiresAt } = accepted;
+  const deliveredAt = channel === 'telegram' ? acceptedAt : null;
+  const facts: Facts = { ...noFacts, channel, acceptedAt, expiresAt, deliveredAt };
+  const recorded = deps.messages.merge(message, facts);
+  recorded.catch((error: unknown) =>
+    deps.log.warn(
+      { message_id: message.id, reason: describeError(error) },
+      'message not recorded yet',
+    ),
+  );
+  await within(recordPatienceMs, recorded).catch(() => undefined);
+  tell(deps, waiter, { kind: 'accepted', ...accepted });
+  await recorded;
+  await deps.announcer.announce(messageEvent('otp.sent', message, acceptedAt, facts));
+  if (deliveredAt !== null) {
+    await deps.announcer.announce(messageEvent('otp.delivered', message, deliveredAt, facts));
+  }
+};
+
+/** News of an arrival came first: whoever waits for the failure is told of that instead. */
+const tellArrived = async (deps: DeliveryDeps, { ref, waiter }: Delivery): Promise<void> => {
+  const facts = (await deps.live.find(ref))?.facts;
+  if (!facts?.channel || facts.acceptedAt === null || facts.expiresAt === null) return;
+  const { channel, acceptedAt, expiresAt } = facts;
+  tell(deps, waiter, { kind: 'accepted', channel, acceptedAt, expiresAt, hold: false });
+};
+
+/**
+ * No channel is left: the message failed. `voidCode` is false where the recipient may hold the code all the same
+ * (no receipt in time), so that it still verifies.
+ */
+export const recordFailed = async (
+  deps: DeliveryDeps,
+  delivery: Delivery,
+  failure: { reason: FailureReason; voidCode: boolean; retryAfterSeconds?: number },
+): Promise<void> => {
+  const { message, ref, waiter } = delivery;
+  const now = deps.clock.now();
+  const failed = await deps.live.fail(ref, now, failure.reason, failure.voidCode);
+  if (!failed) return tellArrived(deps, delivery);
+  const facts: Facts = { ...noFacts, failedAt: now, failureReason: failure.reason };
+  await deps.messages.merge(message, facts);
+  await deps.reservations.release(message);
+  await deps.announcer.announce(messageEvent('otp.failed', message, now, facts));
+  const { retryAfterSeconds } = failure;
+  tell(deps, waiter, {
+    kind: 'failed',
+    reason: failure.reason,
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+  });
+};
+
+const isLinked = async (deps: DeliveryDeps, { message, ref }: Delivery): Promise<boolean> =>
+  message.mode === 'test'
+    ? isSandboxLinked(message.phone)
+    : (await deps.links.chatOf(message, ref.recipient)) !== undefined;
+
+const jobOf = { whatsapp: whatsappSend, telegram: telegramSend } as const;
+
+/** Hands the message to another channel's worker, together with whoever waits for it. */
+export const handOver = async (
+  deps: DeliveryDeps,
+  delivery: Delivery,
+  to: { channel: ChannelName; tried: ChannelName[]; reason: FailureReason | null },
+): Promise<void> => {
+  const { message, sealedCode, late, waiter, deadlineMs } = delivery;
+  const payload: SendJob = {
+    message: toWire(message),
+    sealed_code: sealedCode,
+    tried: to.tried,
+    reason: to.reason,
+    late,
+  };
+  await deps.broker.publish(jobOf[to.channel], payload, {
+    messageId: message.id,
+    requestId: message.requestId,
+    ...waiter,
+    ...(deadlineMs === undefined ? {} : { deadlineMs }),
+  });
+};
+
+/**
+ * `channel` could not deliver: the next one of the plan gets the message, or it failed. The reason that the first
+ * channel gave is the one the caller hears, unless the fallback was there and failed by itself.
+ */
+export const moveOn = async (
+  deps: DeliveryDeps,
+  delivery: Delivery,
+  from: {
+    channel: ChannelName;
+    reason: FailureReason;
+    voidCode?: boolean;
+    retryAfterSeconds?: number;
+  },
+): Promise<void> => {
+  const tried = [...delivery.tried, from.channel];
+  const reason =
+    from.reason === 'telegram_unavailable' ? from.reason : (delivery.reason ?? from.reason);
+  const linked = !tried.includes('telegram') && (await isLinked(deps, delivery));
+  const [next] = planChannels({ linked, reachable: undefined, tried });
+  if (next !== undefined) return handOver(deps, delivery, { channel: next, tried, reason });
+  return recordFailed(deps, delivery, {
+    reason,
+    voidCode: from.voidCode ?? true,
+    ...(from.retryAfterSeconds === undefined ? {} : { retryAfterSeconds: from.retryAfterSeconds }),
+  });
+};

@@ -1,0 +1,129 @@
+// Messages whose time has come: no receipt within the template's lifetime, or the end of the code's life.
+import type { Broker } from '../infra/queue/broker.ts';
+import { whatsappStatus } from '../jobs.ts';
+import { type Clock, minute, second } from '../kernel/clock.ts';
+import { newId } from '../kernel/ids.ts';
+import type { Log } from '../kernel/log.ts';
+import { describeError } from '../kernel/redact.ts';
+import { messageEvent } from '../messages/events.ts';
+import type { Facts } from '../messages/rules.ts';
+import type { MessageStore, StoredMessage } from '../messages/store.ts';
+import { type DeliveryDeps, moveOn } from './delivery.ts';
+import type { LiveMessage } from './store.ts';
+
+const verifiedAll = async (
+  deps: DeliveryDeps,
+  { message }: StoredMessage,
+  facts: Facts,
+): Promise<void> => {
+  // The process that verified it did not live to say so.
+  await deps.announcer.announce(
+    messageEvent('otp.verified', message, facts.verifiedAt ?? deps.clock.now(), facts),
+  );
+};
+
+const expire = async (deps: DeliveryDeps, { message, facts }: StoredMessage): Promise<void> => {
+  const at = facts.expiresAt ?? deps.clock.now();
+  const expired: Facts = { ...facts, expiredAt: at };
+  await deps.messages.merge(message, expired);
+  await deps.announcer.announce(messageEvent('otp.expired', message, at, expired));
+};
+
+/** WhatsApp dropped it: the same code goes out over Telegram, or the message failed but its code stays valid. */
+const undelivered = async (
+  deps: DeliveryDeps,
+  { message }: StoredMessage,
+  live: LiveMessage | undefined,
+): Promise<void> => {
+  const sealedCode = live?.sealedCode;
+  if (!sealedCode || live?.telegram !== undefined) return;
+  const { accountId, mode, phone, id } = message;
+  const delivery = {
+    message,
+    ref: { recipient: deps.recipients.ofRecipient(accountId, mode, phone), id },
+    sealedCode,
+    tried: [],
+    reason: null,
+    late: true,
+    waiter: undefined,
+    deadlineMs: undefined,
+  };
+  await moveOn(deps, delivery, { channel: 'whatsapp', reason: 'not_delivered', voidCode: false });
+};
+
+/** The run that changed the state may have died before it said so; whoever heard it knows the event by its id. */
+const announceAgain = async (
+  deps: DeliveryDeps,
+  { message, facts, status }: StoredMessage,
+): Promise<void> => {
+  if (status === 'expired' && facts.expiredAt !== null) {
+    await deps.announcer.announce(messageEvent('otp.expired', message, facts.expiredAt, facts));
+  }
+  if (status === 'failed' && facts.failedAt !== null) {
+    const failed = { ...facts, channel: null };
+    await deps.announcer.announce(messageEvent('otp.failed', message, facts.failedAt, failed));
+  }
+};
+
+const handleOne = async (deps: DeliveryDeps, stored: StoredMessage): Promise<void> => {
+  if (stored.status !== 'sent') return announceAgain(deps, stored);
+  const { accountId, mode, phone, id } = stored.message;
+  const ref = { recipient: deps.recipients.ofRecipient(accountId, mode, phone), id };
+  const live = await deps.live.find(ref);
+  if (live && live.facts.verifiedAt !== null) return verifiedAll(deps, stored, live.facts);
+  const over = (stored.facts.expiresAt ?? 0) <= deps.clock.now();
+  return over ? expire(deps, stored) : undelivered(deps, stored, live);
+};
+
+/** Handles the due part of the job whatsapp.status; a second run finds what the first did and announces it again. */
+export const handleDue = async (deps: DeliveryDeps, ids: string[]): Promise<void> => {
+  if (ids.length === 0) return;
+  const stored = await deps.messages.findAll(ids);
+  await Promise.all(stored.map((one) => handleOne(deps, one)));
+};
+
+const sweepMs = second;
+const leaseMs = minute;
+const batch = 200;
+
+export type Sweeper = { start(): void; stop(): Promise<void> };
+
+/**
+ * Once a second, turns messages whose time has come into jobs. A message is leased for a minute, so that neither a
+ * second sweeper nor the next round takes it again; the job, not the sweep, changes anything.
+ */
+export const createSweeper = (deps: {
+  messages: MessageStore;
+  broker: Pick<Broker, 'publish'>;
+  clock: Clock;
+  log: Log;
+}): Sweeper => {
+  let timer: NodeJS.Timeout | undefined;
+  let running: Promise<void> = Promise.resolve();
+
+  const sweep = async (): Promise<void> => {
+    const due = await deps.messages.takeDue(deps.clock.now(), leaseMs, batch);
+    if (due.length === 0) return;
+    await deps.broker.publish(whatsappStatus, { receipts: [], due }, { messageId: newId() });
+    if (due.length === batch) await sweep();
+  };
+
+  const round = (): void => {
+    running = sweep()
+      .catch((error: unknown) => deps.log.warn({ reason: describeError(error) }, 'sweep failed'))
+      .then(() => {
+        if (timer) timer = setTimeout(round, sweepMs);
+      });
+  };
+
+  return {
+    start: () => {
+      timer = setTimeout(round, sweepMs);
+    },
+    stop: async () => {
+      clearTimeout(timer);
+      timer = undefined;
+      await running;
+    },
+  };
+};

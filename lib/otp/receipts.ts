@@ -1,0 +1,103 @@
+// WhatsApp's receipts: what a later word from the provider changes, and the fallback it may set off.
+import type { Outcome as JobOutcome } from '../infra/queue/message.ts';
+import type { Receipt, StatusJob } from '../jobs.ts';
+import { messageEvent } from '../messages/events.ts';
+import { type Facts, noFacts } from '../messages/rules.ts';
+import { type DeliveryDeps, moveOn, tell } from './delivery.ts';
+import { handleDue } from './due.ts';
+import type { ReceiptEffect } from './store.ts';
+
+/** Not on WhatsApp, has not accepted its terms, or runs too old a client. */
+const undeliverable = 131026;
+
+/** How long a caller in the reachability window still waits for the fallback. */
+const fallbackPatienceMs = 5_000;
+
+const arrival = (receipt: Receipt, effect?: ReceiptEffect): Facts => ({
+  ...noFacts,
+  channel: effect?.channel ?? 'whatsapp',
+  acceptedAt: effect?.acceptedAt ?? null,
+  expiresAt: effect?.expiresAt ?? null,
+  deliveredAt: receipt.at,
+  readAt: receipt.status === 'read' ? receipt.at : null,
+});
+
+const onGood = async (
+  deps: DeliveryDeps,
+  receipt: Receipt,
+  effect: ReceiptEffect,
+): Promise<void> => {
+  const { message, waiter, acceptedAt, expiresAt } = effect;
+  if (!message) return;
+  if (effect.held && acceptedAt !== null && expiresAt !== null) {
+    tell(deps, waiter, {
+      kind: 'accepted',
+      channel: 'whatsapp',
+      acceptedAt,
+      expiresAt,
+      hold: false,
+    });
+  }
+  if (receipt.status === 'sent') return;
+  if (!effect.knownReachable) {
+    await deps.live.learnReachable(deps.recipients.ofPhone(message.phone), true);
+  }
+  const facts = arrival(receipt, effect);
+  await deps.messages.merge(message, facts);
+  await deps.announcer.announce(messageEvent('otp.delivered', message, receipt.at, facts));
+};
+
+const onFailed = async (
+  deps: DeliveryDeps,
+  receipt: Receipt,
+  effect: ReceiptEffect,
+): Promise<void> => {
+  const { message, sealedCode, waiter, held } = effect;
+  if (!message) return;
+  if (receipt.error_code === undeliverable) {
+    await deps.live.learnReachable(deps.recipients.ofPhone(message.phone), false);
+  }
+  // Verified, or already on its way over the other channel: nothing is left to do. A message that failed is gone
+  // through once more, since the run that failed it may have died before it said so.
+  if (effect.verified || effect.telegram !== undefined || !sealedCode) return;
+  const delivery = {
+    message,
+    ref: { recipient: receipt.recipient_key, id: receipt.message_id },
+    sealedCode,
+    tried: [],
+    reason: null,
+    late: !held,
+    waiter,
+    deadlineMs: held ? deps.clock.now() + fallbackPatienceMs : undefined,
+  };
+  await moveOn(deps, delivery, { channel: 'whatsapp', reason: 'not_on_channel' });
+};
+
+/** A receipt for a message that Redis has forgotten: it is old, and only its row can still change. */
+const onForgotten = async (deps: DeliveryDeps, receipt: Receipt): Promise<void> => {
+  if (receipt.status !== 'delivered' && receipt.status !== 'read') return;
+  const [stored] = await deps.messages.findAll([receipt.message_id]);
+  if (!stored || stored.facts.deliveredAt !== null) return;
+  const facts = arrival(receipt);
+  await deps.messages.merge(stored.message, facts);
+  await deps.announcer.announce(messageEvent('otp.delivered', stored.message, receipt.at, facts));
+};
+
+const handleReceipt = async (deps: DeliveryDeps, receipt: Receipt): Promise<void> => {
+  const ref = { recipient: receipt.recipient_key, id: receipt.message_id };
+  const effect = await deps.live.receipt(ref, receipt.status, receipt.at, deps.clock.now());
+  if (!effect) return onForgotten(deps, receipt);
+  return receipt.status === 'failed'
+    ? onFailed(deps, receipt, effect)
+    : onGood(deps, receipt, effect);
+};
+
+/** Handles the job whatsapp.status: receipts of one webhook call, or messages whose time has come. */
+export const handleWhatsappStatus = async (
+  deps: DeliveryDeps,
+  job: StatusJob,
+): Promise<JobOutcome> => {
+  await Promise.all(job.receipts.map((receipt) => handleReceipt(deps, receipt)));
+  await handleDue(deps, job.due);
+  return { kind: 'done' };
+};

@@ -1,0 +1,223 @@
+// The WhatsApp half of a send: claim the message, call the channel once, record what it said or move on.
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ChannelResult, RefusalClass } from '../channels/channel.ts';
+import type { Outcome as JobOutcome, Meta } from '../infra/queue/message.ts';
+import { type SendJob, whatsappStatus } from '../jobs.ts';
+import { newId } from '../kernel/ids.ts';
+import type { NamedKey, Sealer } from '../kernel/secrets.ts';
+import type { FailureReason } from '../messages/rules.ts';
+import { type CallDeps, callChannel } from './call-whatsapp.ts';
+import {
+  type Delivery,
+  type DeliveryDeps,
+  handOver,
+  moveOn,
+  recordAccepted,
+  recordFailed,
+  tell,
+} from './delivery.ts';
+import { codeMacs } from './rules.ts';
+import { openJob, type SealedCode } from './sealed.ts';
+
+export type WhatsappDeps = DeliveryDeps &
+  CallDeps & {
+    sealer: Sealer;
+    peppers: readonly NamedKey[];
+    /** How long an echo is waited for after a call without an answer, and whether failures are waited for at all. */
+    echoWaitMs: number;
+    reachabilityWindowMs: number;
+  };
+
+const done: JobOutcome = { kind: 'done' };
+
+const reasons: Record<RefusalClass, FailureReason> = {
+  retry: 'provider_error',
+  throttle: 'provider_error',
+  pair: 'recipient_throttled',
+  unreachable: 'not_on_channel',
+  template: 'template_not_ready',
+  broken: 'sender_unavailable',
+  bug: 'provider_error',
+};
+
+/** Meta's advice for the pair limit is to wait 4^X seconds; a minute covers the third try. */
+const pairWaitSeconds = 60;
+
+/** These name the recipient's own state; the other unreachable codes are about the sender's rights or a test setup. */
+const notOnWhatsapp = new Set([131026]);
+
+const echoPollMs = 100;
+
+/** Waits for the provider's echo of a message whose call had no answer. Answers the leg's state in the end. */
+const awaitEcho = async (deps: WhatsappDeps, delivery: Delivery): Promise<string | undefined> => {
+  const until = deps.clock.now() + deps.echoWaitMs;
+  for (;;) {
+    const state = (await deps.live.find(delivery.ref))?.whatsapp;
+    if (state !== 'sending' || deps.clock.now() >= until) return state;
+    await sleep(echoPollMs);
+  }
+};
+
+/** The channel has the message already: an echo said so, or an earlier run of this job. */
+const resume = async (deps: WhatsappDeps, delivery: Delivery): Promise<JobOutcome> => {
+  const live = await deps.live.find(delivery.ref);
+  const { acceptedAt = null, expiresAt = null } = live?.facts ?? {};
+  if (live?.whatsapp !== 'accepted' || acceptedAt === null || expiresAt === null) return done;
+  await recordAccepted(deps, delivery, { channel: 'whatsapp', acceptedAt, expiresAt, hold: false });
+  return done;
+};
+
+const onUnknown = async (deps: WhatsappDeps, delivery: Delivery): Promise<JobOutcome> => {
+  const state = await awaitEcho(deps, delivery);
+  if (state === 'accepted') return resume(deps, delivery);
+  // A receipt settled it: its own job goes on from there.
+  if (state !== 'sending') return done;
+  if (await deps.live.settleLeg('whatsapp', delivery.ref, 'failed')) {
+    await moveOn(deps, delivery, { channel: 'whatsapp', reason: 'outcome_unknown' });
+  }
+  return done;
+};
+
+const onAccepted = async (
+  deps: WhatsappDeps,
+  delivery: Delivery,
+  reachable: boolean,
+): Promise<JobOutcome> => {
+  const awaited = !reachable && !delivery.late && deps.reachabilityWindowMs > 0;
+  const accepted = await deps.live.accept('whatsapp', delivery.ref, deps.clock.now(), awaited);
+  if (!accepted) return done;
+  await recordAccepted(deps, delivery, { channel: 'whatsapp', ...accepted });
+  return done;
+};
+
+const mayRetry = (deps: WhatsappDeps, meta: Meta): boolean =>
+  !meta.lastAttempt && (meta.deadlineMs === undefined || meta.deadlineMs > deps.clock.now());
+
+const onRefused = async (
+  deps: WhatsappDeps,
+  delivery: Delivery,
+  refused: Extract<ChannelResult, { kind: 'refused' }> & { meta: Meta },
+): Promise<JobOutcome> => {
+  const { refusal, code, meta } = refused;
+  const { ref, message } = delivery;
+  const passing = refusal === 'retry' || refusal === 'throttle';
+  deps.log.info({ message_id: message.id, refusal, provider_code: code }, 'whatsapp refused');
+  if (passing && mayRetry(deps, meta)) {
+    await deps.live.settleLeg('whatsapp', ref, 'queued');
+    return { kind: 'retry', reason: `whatsapp_${code}` };
+  }
+  if (notOnWhatsapp.has(code)) {
+    await deps.live.learnReachable(deps.recipients.ofPhone(message.phone), false);
+  }
+  await deps.live.settleLeg('whatsapp', ref, 'failed');
+  await moveOn(deps, delivery, {
+    channel: 'whatsapp',
+    reason: reasons[refusal],
+    ...(refusal === 'pair' ? { retryAfterSeconds: pairWaitSeconds } : {}),
+  });
+  return done;
+};
+
+/** Claims the message and calls the channel; what an earlier run or somebody else did with it is respected. */
+const transmit = async (
+  deps: WhatsappDeps,
+  delivery: Delivery,
+  sealed: SealedCode,
+  facts: { meta: Meta; reachable: boolean },
+): Promise<JobOutcome> => {
+  const { ref, message, sealedCode, waiter } = delivery;
+  const code = sealed.open();
+  const [mac] = codeMacs(deps.peppers, ref.recipient, code);
+  if (!mac) throw new Error('no pepper');
+  const { reachable, meta } = facts;
+  const claim = await deps.live.claim('whatsapp', ref, deps.clock.now(), {
+    ...{ message, sealedCode, mac, waiter, reachable },
+  });
+  if (claim === 'accepted') return resume(deps, delivery);
+  if (claim === 'sending') return onUnknown(deps, delivery);
+  if (claim === 'abandoned') return giveUp(deps, delivery);
+  if (claim !== 'won') return moveOnFrom(deps, delivery, claim);
+  const result = await callChannel(deps, delivery, code);
+  if (result.kind === 'unknown') return onUnknown(deps, delivery);
+  if (result.kind === 'refused') return onRefused(deps, delivery, { ...result, meta });
+  await onAccepted(deps, delivery, reachable);
+  if (message.mode === 'test') await sandboxReceipts(deps, delivery);
+  return done;
+};
+
+/** The sandbox's recipient gets every message at once, and says so over the same road as a real one. */
+const sandboxReceipts = async (deps: WhatsappDeps, { message, ref }: Delivery): Promise<void> => {
+  const at = deps.clock.now();
+  const receipt = { message_id: message.id, recipient_key: ref.recipient, at, error_code: null };
+  const receipts = (['sent', 'delivered'] as const).map((status) => ({ ...receipt, status }));
+  await deps.broker.publish(whatsappStatus, { receipts, due: [] }, { messageId: newId() });
+};
+
+/** An earlier run failed here and did not get to say so, or the code was verified over another channel. */
+const moveOnFrom = async (
+  deps: WhatsappDeps,
+  delivery: Delivery,
+  claim: 'failed' | 'verified' | 'queued',
+): Promise<JobOutcome> => {
+  if (claim === 'failed') {
+    await moveOn(deps, delivery, {
+      channel: 'whatsapp',
+      reason: delivery.reason ?? 'provider_error',
+    });
+  }
+  return done;
+};
+
+/** The caller has left: nothing is sent any more, and the row says so. */
+const giveUp = async (deps: WhatsappDeps, delivery: Delivery): Promise<JobOutcome> => {
+  await recordFailed(deps, delivery, { reason: 'deadline', voidCode: true });
+  return done;
+};
+
+const isPastDeadline = (deps: WhatsappDeps, meta: Meta): boolean =>
+  meta.deadlineMs !== undefined && meta.deadlineMs <= deps.clock.now();
+
+/** Answers the owner of the message's Idempotency-Key, if that is another message. */
+const otherOwner = async (
+  deps: WhatsappDeps,
+  { message }: Delivery,
+): Promise<string | undefined> => {
+  const { idempotencyHash } = message;
+  if (idempotencyHash === null) return undefined;
+  const owner = await deps.reservations.reserve({ ...message, idempotencyHash });
+  return owner === message.id ? undefined : owner;
+};
+
+/** Handles the job whatsapp.send. Errors it throws (Redis, MySQL or broker away) take the retry ladder. */
+export const handleWhatsappSend = async (
+  deps: WhatsappDeps,
+  job: SendJob,
+  meta: Meta,
+): Promise<JobOutcome> => {
+  const { delivery, sealed } = openJob(deps, job, meta);
+  const { message, ref } = delivery;
+  if (
+    isPastDeadline(deps, meta) &&
+    (await deps.live.abandon(ref, deps.clock.now())) === 'abandoned'
+  ) {
+    return giveUp(deps, delivery);
+  }
+  const [known, owner] = await Promise.all([
+    deps.live.reachable(deps.recipients.ofPhone(message.phone)),
+    otherOwner(deps, delivery),
+  ]);
+  if (owner !== undefined) {
+    tell(deps, delivery.waiter, { kind: 'duplicate', messageId: owner });
+    return done;
+  }
+  if (known === false && !delivery.tried.includes('telegram')) {
+    const chat = await deps.links.chatOf(message, ref.recipient);
+    if (chat !== undefined) {
+      const { tried } = delivery;
+      await handOver(deps, delivery, { channel: 'telegram', tried, reason: 'not_on_channel' });
+      return done;
+    }
+  }
+  const reachable = known === true || message.mode === 'test';
+  return transmit(deps, delivery, sealed, { meta, reachable });
+};

@@ -1,0 +1,129 @@
+// Verifying a code: limits, one atomic check, and the settlement that billing confirms.
+import type { Broker } from '../infra/queue/broker.ts';
+import type { Clock } from '../kernel/clock.ts';
+import { fail } from '../kernel/errors.ts';
+import type { Log } from '../kernel/log.ts';
+import type { RecipientKeys } from '../kernel/recipients.ts';
+import { describeError } from '../kernel/redact.ts';
+import type { NamedKey } from '../kernel/secrets.ts';
+import type { Principal } from '../keys/rules.ts';
+import type { AdmissionLimits } from '../limits/admission.ts';
+import { refusalExtras } from '../limits/answers.ts';
+import type { Tier } from '../limits/rules.ts';
+import type { Announcer } from '../messages/announce.ts';
+import { messageEvent } from '../messages/events.ts';
+import { type Facts, type Message, noFacts } from '../messages/rules.ts';
+import type { MessageStore } from '../messages/store.ts';
+import { blockMs, codeMacs, failedAttempts } from './rules.ts';
+import { magicError, magicExtras } from './sandbox.ts';
+import type { LiveStore, Verdict } from './store.ts';
+
+export type VerifyDeps = {
+  broker: Pick<Broker, 'ready' | 'expectReplies' | 'replyAddress'>;
+  admission: AdmissionLimits;
+  live: LiveStore;
+  messages: MessageStore;
+  announcer: Announcer;
+  recipients: RecipientKeys;
+  peppers: readonly NamedKey[];
+  clock: Clock;
+  log: Log;
+  settleDeadlineMs: number;
+};
+
+export type VerifyCommand = { principal: Principal; tier: Tier; phone: string; code: string };
+
+const retrySeconds = 5;
+
+const admit = async (
+  deps: VerifyDeps,
+  { principal, tier, phone }: VerifyCommand,
+): Promise<void> => {
+  const { accountId, keyId, mode } = principal;
+  const phoneKey = deps.recipients.ofPhone(phone);
+  const admission = await deps.admission.admit({
+    ...{ operation: 'verify', accountId, keyId, mode, phoneKey, tier },
+  });
+  if (!admission.admitted) throw fail('RATE_LIMIT_EXCEEDED', refusalExtras(admission.refusal));
+};
+
+const blocked = (waitMs: number, now: number) => {
+  const seconds = Math.max(Math.ceil(waitMs / 1000), 1);
+  return fail('TOO_MANY_ATTEMPTS', {
+    ...{ reason: 'failed_verifications', layer: 'origin', dimension: 'recipient' },
+    retry_after_seconds: seconds,
+    reset_at: new Date(now + seconds * 1000).toISOString(),
+    window_seconds: blockMs / 1000,
+    limit: failedAttempts,
+  });
+};
+
+/** Announces the verification and waits until billing has settled it. */
+const settle = async (deps: VerifyDeps, message: Message, facts: Facts): Promise<void> => {
+  const waiter = `settle:${message.id}`;
+  const replies = deps.broker.expectReplies(waiter);
+  try {
+    const event = messageEvent('otp.verified', message, facts.verifiedAt ?? 0, facts);
+    await deps.announcer.announce({ ...event, waiter });
+    const settled = await replies.next(deps.settleDeadlineMs);
+    if (settled === undefined) throw new Error('billing did not answer in time');
+  } catch (error) {
+    deps.log.warn(
+      { message_id: message.id, reason: describeError(error) },
+      'verified, not settled',
+    );
+    // The event is durable, or the sweep finds the verification when the code's life ends: it will be settled.
+    throw fail('BILLING_ERROR', {}, { cause: error });
+  } finally {
+    replies.close();
+  }
+};
+
+const onVerified = async (
+  deps: VerifyDeps,
+  command: VerifyCommand,
+  verdict: Extract<Verdict, { kind: 'verified' }>,
+): Promise<void> => {
+  const { accountId } = command.principal;
+  // Redis has the message as long as its code; MySQL has it should Redis have lost it.
+  const message =
+    verdict.message ?? (await deps.messages.find(accountId, verdict.messageId))?.message;
+  if (!message) throw fail('BILLING_ERROR', {}, { cause: new Error('the message is not known') });
+  const { mode } = command.principal;
+  if (mode === 'test' && magicError(command.phone, 'verify') === 'BILLING_ERROR') {
+    throw fail('BILLING_ERROR');
+  }
+  await settle(deps, message, { ...noFacts, ...verdict.facts });
+};
+
+const refuseMagic = (deps: VerifyDeps, { principal, phone }: VerifyCommand): void => {
+  const code = principal.mode === 'test' ? magicError(phone, 'verify') : undefined;
+  if (code && code !== 'BILLING_ERROR') throw fail(code, magicExtras(code, deps.clock.now()));
+};
+
+/**
+ * POST /v1/otp/verify: succeeds once, for the newest code a channel took, within its life.
+ * @throws OTP_NOT_FOUND, INVALID_CODE, TOO_MANY_ATTEMPTS, RATE_LIMIT_EXCEEDED, BILLING_ERROR (the verification
+ * stands), SERVICE_UNAVAILABLE (nothing was checked)
+ */
+export const verifyOtp = async (deps: VerifyDeps, command: VerifyCommand): Promise<void> => {
+  const { principal, phone, code } = command;
+  // A code is used up by being right, so nothing is checked that could not be settled.
+  if (!deps.broker.ready())
+    throw fail('SERVICE_UNAVAILABLE', { retry_after_seconds: retrySeconds });
+  refuseMagic(deps, command);
+  await admit(deps, command);
+  const recipient = deps.recipients.ofRecipient(principal.accountId, principal.mode, phone);
+  const now = deps.clock.now();
+  const verdict = await deps.live.verify(recipient, codeMacs(deps.peppers, recipient, code), now);
+  switch (verdict.kind) {
+    case 'verified':
+      return onVerified(deps, command, verdict);
+    case 'wrong':
+      throw fail('INVALID_CODE', { attempts_remaining: verdict.remaining });
+    case 'blocked':
+      throw blocked(verdict.waitMs, now);
+    default:
+      throw fail('OTP_NOT_FOUND');
+  }
+};

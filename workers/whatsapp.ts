@@ -1,0 +1,14 @@
+// The whatsapp worker: sends over WhatsApp, takes its receipts, and looks after messages whose time has come.
+import { whatsappSend, whatsappStatus } from '../lib/jobs.ts';
+import { createSweeper } from '../lib/otp/due.ts';
+import { handleWhatsappStatus } from '../lib/otp/receipts.ts';
+import { handleWhatsappSend } from '../lib/otp/transmit-whatsapp.ts';
+import { task, type Worker } from './worker.ts';
+
+export const whatsapp: Worker = {
+  tasks: [
+    task(whatsappSend, (app) => (job, meta) => handleWhatsappSend(app, job, meta)),
+    task(whatsappStatus, (app) => (job) => handleWhatsappStatus(app, job)),
+  ],
+  chores: (app) => [createSweeper(app)],
+};
