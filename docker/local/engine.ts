@@ -1,7 +1,7 @@
 // What every private engine has in common.
 import type { Programs } from './packages.ts';
+import type { Program } from './program.ts';
 import type { State } from './state.ts';
-import type { Program } from './supervisor.ts';
 
 export const portNames = ['mysql', 'redis', 'amqp', 'amqpDist', 'epmd', 'management'] as const;
 export type PortName = (typeof portNames)[number];
@@ -11,6 +11,8 @@ export type EngineContext = {
   state: State;
   ports: Record<PortName, number>;
   programs: Programs;
+  /** Whether RabbitMQ offers its management API, which tests need and which takes 5 s to stop. */
+  management: boolean;
 };
 
 /** A private engine: its data are made by `prepare`, then its programs run in this order. */

@@ -1,12 +1,11 @@
 // The three engines of a stack: private instances, started side by side, or the user's own servers.
-import { type Engine, type EngineContext, ownName, portNames } from './engine.ts';
+import { type Engine, type EngineContext, ownName, type PortName, portNames } from './engine.ts';
 import { createMariadb } from './mariadb.ts';
 import { type EngineName, findPrograms, installMissing } from './packages.ts';
 import { reservePorts } from './ports.ts';
 import { createRabbitmq } from './rabbitmq.ts';
 import { createRedis } from './redis.ts';
-import type { State } from './state.ts';
-import type { Supervisor } from './supervisor.ts';
+import type { Session } from './session.ts';
 
 const makers: Record<EngineName, (context: EngineContext) => Engine> = {
   mysql: createMariadb,
@@ -20,7 +19,7 @@ const variables: Record<EngineName, string> = {
   rabbitmq: 'AMQP_URL',
 };
 
-/** Where the engines are. `management` is missing when RabbitMQ is the user's own. */
+/** Where the engines are. `management` is missing when RabbitMQ does not offer it to us. */
 export type Engines = {
   mysql: string;
   redis: string;
@@ -28,14 +27,11 @@ export type Engines = {
   management: string | undefined;
 };
 
-const startOne = async (
-  engine: Engine,
-  supervisor: Supervisor,
-  signal: AbortSignal,
-): Promise<void> => {
-  await engine.prepare(signal);
-  for (const program of engine.programs) await supervisor.start(program);
-};
+/** Names of the processes the engines may consist of, in the order in which they are ended. */
+export const engineProcesses = [['rabbitmq', 'mysql', 'redis'], ['epmd']] as const;
+
+/** Engines on their way: their addresses are known, `ready` tells when each really answers. */
+export type StartingEngines = { urls: Engines; ready: Record<EngineName, Promise<void>> };
 
 // Nobody needs the data of disposable engines again, so they are not asked to put them in order.
 const disposable = (engine: Engine): Engine => ({
@@ -43,40 +39,57 @@ const disposable = (engine: Engine): Engine => ({
   programs: engine.programs.map((program) => ({ ...program, stopSignal: 'SIGKILL' })),
 });
 
-/** Names of the processes the engines may consist of, in the order in which they are ended. */
-export const engineProcesses = [['rabbitmq', 'mysql', 'redis'], ['epmd']] as const;
+const startOne = async (engine: Engine, { supervisor, signal }: Session): Promise<void> => {
+  await engine.prepare(signal);
+  for (const program of engine.programs) await supervisor.start(program);
+};
 
-/**
- * Starts what `env` does not name (MYSQL_URL, REDIS_URL, AMQP_URL) and resolves when all answer.
- * @throws InstallError, StartError, or ClosedError when the supervisor is closed meanwhile.
- */
-export const startEngines = async (deps: {
-  state: State;
-  supervisor: Supervisor;
+type Options = {
+  /** Names the user's own engines: MYSQL_URL, REDIS_URL, AMQP_URL. */
   env: NodeJS.ProcessEnv;
-  signal: AbortSignal;
-  /** The data are thrown away afterwards: ends the engines at once instead of cleanly. */
-  disposable: boolean;
-  say(line: string): void;
-}): Promise<Engines> => {
-  const { state, supervisor, env, signal } = deps;
-  const own = (Object.keys(makers) as EngineName[]).filter((name) => !env[variables[name]]);
-  await installMissing(own, deps);
-  const ports = await reservePorts(portNames, state.at('engines.json'));
-  const starting = own.map((name) => {
-    const context = { state, ports, programs: findPrograms(name) ?? {} };
-    const engine = makers[name](context);
-    return startOne(deps.disposable ? disposable(engine) : engine, supervisor, signal);
-  });
-  await Promise.all(starting);
+  /** Engines for tests: with RabbitMQ's management API, and ended without care for their data. */
+  forTests: boolean;
+};
 
-  const account = (secret: string) => `${ownName}:${state.secret(secret)}`;
+const addresses = (
+  { state }: Session,
+  ports: Record<PortName, number>,
+  { env, forTests }: Options,
+): Engines => {
+  const account = (secret: string) => `${ownName}:${state.secret(secret)}@127.0.0.1`;
   const rabbitmq = account('rabbitmqPassword');
   return {
-    mysql:
-      env.MYSQL_URL || `mysql://${account('mysqlPassword')}@127.0.0.1:${ports.mysql}/${ownName}`,
+    mysql: env.MYSQL_URL || `mysql://${account('mysqlPassword')}:${ports.mysql}/${ownName}`,
     redis: env.REDIS_URL || `redis://127.0.0.1:${ports.redis}/0`,
-    amqp: env.AMQP_URL || `amqp://${rabbitmq}@127.0.0.1:${ports.amqp}/${ownName}`,
-    management: env.AMQP_URL ? undefined : `http://${rabbitmq}@127.0.0.1:${ports.management}`,
+    amqp: env.AMQP_URL || `amqp://${rabbitmq}:${ports.amqp}/${ownName}`,
+    management: forTests ? `http://${rabbitmq}:${ports.management}` : undefined,
+  };
+};
+
+/**
+ * Starts the engines that `env` does not name; they come up side by side.
+ * @throws InstallError; each promise in `ready` may reject with StartError or ClosedError.
+ */
+export const startEngines = async (
+  session: Session,
+  options: Options,
+): Promise<StartingEngines> => {
+  const { state } = session;
+  const names = Object.keys(makers) as EngineName[];
+  const own = names.filter((name) => !options.env[variables[name]]);
+  await installMissing(own, session);
+  const ports = await reservePorts(portNames, state.at('engines.json'));
+  const starting = names.map((name): [EngineName, Promise<void>] => {
+    if (!own.includes(name)) return [name, Promise.resolve()];
+    const programs = findPrograms(name) ?? {};
+    const engine = makers[name]({ state, ports, programs, management: options.forTests });
+    const started = startOne(options.forTests ? disposable(engine) : engine, session);
+    // Whoever waits gets the rejection; one that nobody waits for any more is not an accident.
+    started.catch(() => undefined);
+    return [name, started];
+  });
+  return {
+    urls: addresses(session, ports, options),
+    ready: Object.fromEntries(starting) as StartingEngines['ready'],
   };
 };

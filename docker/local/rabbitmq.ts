@@ -3,13 +3,14 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { connect as connectTcp } from 'node:net';
 import amqp from 'amqplib';
 import { type Engine, type EngineContext, ownName } from './engine.ts';
-import type { Program } from './supervisor.ts';
+import type { Program } from './program.ts';
 
-const settings = (ports: EngineContext['ports'], password: string): string =>
+const settings = ({ ports, management }: EngineContext, password: string): string =>
   [
     `listeners.tcp.1 = 127.0.0.1:${ports.amqp}`,
-    'management.tcp.ip = 127.0.0.1',
-    `management.tcp.port = ${ports.management}`,
+    ...(management
+      ? ['management.tcp.ip = 127.0.0.1', `management.tcp.port = ${ports.management}`]
+      : []),
     `default_user = ${ownName}`,
     `default_pass = ${password}`,
     `default_vhost = ${ownName}`,
@@ -34,17 +35,21 @@ const answers = (port: number): Promise<void> =>
     socket.once('error', reject);
   });
 
-const logIn = async (ports: EngineContext['ports'], password: string): Promise<void> => {
-  // A look at the port first: amqplib would log in at a broker that is not there quite slowly.
-  await answers(ports.amqp);
-  const url = `amqp://${ownName}:${password}@127.0.0.1:${ports.amqp}/${ownName}`;
+const logIn = async (port: number, password: string): Promise<void> => {
+  // A look at the port first: amqplib needs much longer to find out that nobody is there.
+  await answers(port);
+  const url = `amqp://${ownName}:${password}@127.0.0.1:${port}/${ownName}`;
   const connection = await amqp.connect(url, { timeout: 2_000 });
   await connection.close();
+};
+
+const askManagement = async (port: number, password: string): Promise<void> => {
   const credentials = Buffer.from(`${ownName}:${password}`).toString('base64');
-  const asked = await fetch(`http://127.0.0.1:${ports.management}/api/vhosts`, {
-    headers: { authorization: `Basic ${credentials}` },
+  const asked = await fetch(`http://127.0.0.1:${port}/api/vhosts`, {
+    headers: { authorization: `Basic ${credentials}`, connection: 'close' },
     signal: AbortSignal.timeout(2_000),
   });
+  await asked.arrayBuffer();
   if (!asked.ok) throw new Error(`management answered ${asked.status}`);
 };
 
@@ -70,7 +75,8 @@ const nodeEnvironment = (folder: string, ports: EngineContext['ports']): NodeJS.
 });
 
 /** Describes a private RabbitMQ node with its data in `<state>/rabbitmq`. */
-export const createRabbitmq = ({ state, ports, programs }: EngineContext): Engine => {
+export const createRabbitmq = (context: EngineContext): Engine => {
+  const { state, ports, programs, management } = context;
   const folder = state.at('rabbitmq');
   const password = state.secret('rabbitmqPassword');
   const env = nodeEnvironment(folder, ports);
@@ -92,15 +98,18 @@ export const createRabbitmq = ({ state, ports, programs }: EngineContext): Engin
     stopSignal: 'SIGTERM',
     stopWithinMs: 20_000,
     readyWithinMs: 120_000,
-    ready: () => logIn(ports, password),
+    ready: async () => {
+      await logIn(ports.amqp, password);
+      if (management) await askManagement(ports.management, password);
+    },
   };
   return {
     prepare: async () => {
       for (const part of ['home', 'data', 'log']) {
         mkdirSync(`${folder}/${part}`, { recursive: true });
       }
-      writeFileSync(`${folder}/rabbitmq.conf`, settings(ports, password), { mode: 0o600 });
-      writeFileSync(`${folder}/plugins`, '[rabbitmq_management].\n');
+      writeFileSync(`${folder}/rabbitmq.conf`, settings(context, password), { mode: 0o600 });
+      writeFileSync(`${folder}/plugins`, management ? '[rabbitmq_management].\n' : '[].\n');
     },
     programs: [epmd, broker],
   };

@@ -1,15 +1,17 @@
 // The life of one command: its state folder, what it keeps running, and an orderly end whatever happens.
 import { resolve } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { ClosedError } from './program.ts';
 import { openState, ownerOf, type State } from './state.ts';
-import { ClosedError, createSupervisor, type Supervisor } from './supervisor.ts';
+import { createSupervisor, type Supervisor } from './supervisor.ts';
 
 export type Session = {
   state: State;
   supervisor: Supervisor;
-  /** Aborted when the command is asked to end. */
+  /** Aborted when the command ends, asked or not: nothing new is begun then. */
   signal: AbortSignal;
   say(line: string): void;
+  /** Called whenever a program came up again under another pid; set it as needed. */
+  afterRestart(): void;
 };
 
 export type SessionOptions = {
@@ -20,7 +22,8 @@ export type SessionOptions = {
   stopOrder: readonly (readonly string[])[];
   /** Exit code after Ctrl-C or SIGTERM. */
   stoppedCode: number;
-  onRestart?(session: Session): void;
+  /** Called before the first program is ended. */
+  onFinish?(session: Session): void;
 };
 
 // One Ctrl-C arrives several times: from the terminal, from npm and from the bootstrap.
@@ -62,6 +65,7 @@ const onStopRequest = (stop: () => void, kill: () => void): void => {
 const finish = async (session: Session, options: SessionOptions): Promise<void> => {
   const { supervisor, state } = session;
   supervisor.close();
+  options.onFinish?.(session);
   for (const names of options.stopOrder) await supervisor.stop(names);
   if (options.disposable) state.discard();
   else state.release();
@@ -79,6 +83,23 @@ const runBody = async (
   }
 };
 
+const openSession = async (options: SessionOptions, signal: AbortSignal): Promise<Session> => {
+  const state = await openState(options.folder, { wipe: options.disposable });
+  // Tells the bootstrap what to clean up if we are killed.
+  process.send?.({ state: state.folder });
+  const supervisor = createSupervisor({ state, say, onRestart: () => session.afterRestart() });
+  const session: Session = { state, supervisor, signal, say, afterRestart: () => undefined };
+  return session;
+};
+
+/** Resolves when `signal` is aborted and the body had time to see it. */
+const patience = (signal: AbortSignal): Promise<void> =>
+  new Promise((done) => {
+    const settle = () => setTimeout(done, settleWithinMs).unref();
+    if (signal.aborted) settle();
+    else signal.addEventListener('abort', settle);
+  });
+
 /**
  * Runs `body` between an orderly begin and end and leaves the process with its exit code.
  * Ctrl-C and SIGTERM end everything in order; a second one, a second later, ends it at once.
@@ -87,42 +108,31 @@ export const runSession = async (
   options: SessionOptions,
   body: (session: Session) => Promise<number>,
 ): Promise<never> => {
-  const stopping = new AbortController();
-  let supervisor: Supervisor | undefined;
+  const ending = new AbortController();
+  let asked = false;
+  let session: Session | undefined;
   const stop = () => {
     say('Stopping…');
-    supervisor?.close();
-    stopping.abort();
+    asked = true;
+    session?.supervisor.close();
+    ending.abort();
   };
   const kill = () => {
-    supervisor?.kill();
+    session?.supervisor.kill();
     process.exit(130);
   };
   onStopRequest(stop, kill);
-  process.on('exit', () => supervisor?.kill());
+  process.on('exit', () => session?.supervisor.kill());
 
-  let state: State;
   try {
-    state = await openState(options.folder, { wipe: options.disposable });
+    session = await openSession(options, ending.signal);
   } catch (error) {
     say(describe(error));
     process.exit(1);
   }
-  process.send?.({ state: state.folder });
-  supervisor = createSupervisor({
-    state,
-    say,
-    onRestart: () => options.onRestart?.(session),
-  });
-  const session: Session = { state, supervisor, signal: stopping.signal, say };
-  if (stopping.signal.aborted) supervisor.close();
-
-  const ended = runBody(session, body);
-  const stopped = new Promise<void>((done) => {
-    if (stopping.signal.aborted) done();
-    else stopping.signal.addEventListener('abort', () => done());
-  }).then(() => sleep(settleWithinMs, options.stoppedCode, { ref: false }));
-  const code = await Promise.race([ended, stopped]);
+  const ended = asked ? Promise.resolve(0) : runBody(session, body);
+  const code = await Promise.race([ended, patience(ending.signal).then(() => 1)]);
+  ending.abort();
   await finish(session, options);
-  process.exit(stopping.signal.aborted ? options.stoppedCode : code);
+  process.exit(asked ? options.stoppedCode : code);
 };

@@ -16,7 +16,8 @@ export type TestEnvironment = Record<(typeof variables)[number], string>;
 
 /** Starts disposable engines and names them as the tests expect them. */
 export const startTestEngines = async (session: Session): Promise<TestEnvironment> => {
-  const engines = await startEngines({ ...session, env: {}, disposable: true });
+  const { urls: engines, ready } = await startEngines(session, { env: {}, forTests: true });
+  await Promise.all(Object.values(ready));
   return {
     TESSERA_TEST_MYSQL_URL: engines.mysql.replace(/[^/]*$/, ''),
     TESSERA_TEST_REDIS_URL: engines.redis,
