@@ -1,0 +1,68 @@
+// The demo account of the local stack, made with the product's own code; prints it as JSON, the same on every start.
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { registerAccount } from '../../lib/accounts/register.ts';
+import { createAccountStore } from '../../lib/accounts/store.ts';
+import { createMysql } from '../../lib/infra/mysql.ts';
+import { loadConfig } from '../../lib/kernel/config.ts';
+import { randomToken } from '../../lib/kernel/secrets.ts';
+import { issueKey } from '../../lib/keys/issue.ts';
+import { keyHash } from '../../lib/keys/rules.ts';
+import { createKeyStore } from '../../lib/keys/store.ts';
+
+type Demo = {
+  account: { email: string; password: string };
+  keys: { live: string; test: string };
+};
+
+type Stores = {
+  accounts: ReturnType<typeof createAccountStore>;
+  keys: ReturnType<typeof createKeyStore>;
+};
+
+const email = 'demo@tessera.example';
+
+const readDemo = async (file: string): Promise<Demo | undefined> => {
+  try {
+    return JSON.parse(await readFile(file, 'utf8')) as Demo;
+  } catch {
+    return undefined;
+  }
+};
+
+/** Whether the database still knows the keys that were written down. */
+const isKnown = async (stores: Stores, demo: Demo): Promise<boolean> =>
+  (await stores.keys.findBySecret(keyHash(demo.keys.live))) !== undefined &&
+  (await stores.keys.findBySecret(keyHash(demo.keys.test))) !== undefined;
+
+const makeKeys = async (stores: Stores, accountId: string): Promise<Demo['keys']> => {
+  const live = await issueKey(stores, { accountId, name: 'Demo, live', mode: 'live' });
+  const test = await issueKey(stores, { accountId, name: 'Demo, test', mode: 'test' });
+  return { live: live.key, test: test.key };
+};
+
+const seed = async (stores: Stores, old: Demo | undefined): Promise<Demo> => {
+  if (old && (await isKnown(stores, old))) return old;
+  const password = old?.account.password ?? randomToken(12);
+  const account =
+    (await stores.accounts.findByEmail(email)) ??
+    (await registerAccount(stores, {
+      ...{ email, password, name: 'Demo', phone: '+14155550100' },
+      ...{ company: 'Tessera Demo', locale: 'en' },
+    }));
+  return { account: { email, password }, keys: await makeKeys(stores, account.id) };
+};
+
+const config = loadConfig(process.env);
+const db = createMysql({ url: config.mysqlUrl, pool: 1 });
+try {
+  const file = join(process.env.TESSERA_STATE ?? '.local', 'demo.json');
+  const demo = await seed(
+    { accounts: createAccountStore(db), keys: createKeyStore(db) },
+    await readDemo(file),
+  );
+  await writeFile(file, JSON.stringify(demo), { mode: 0o600 });
+  process.stdout.write(`${JSON.stringify(demo)}\n`);
+} finally {
+  await db.destroy();
+}

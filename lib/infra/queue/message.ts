@@ -1,0 +1,113 @@
+// A job as a message: what is in its properties and headers, and what a handler is told of them.
+import type { ConsumeMessage, Options } from 'amqplib';
+
+export type PublishOptions = {
+  messageId: string;
+  requestId?: string;
+  replyTo?: string;
+  correlationId?: string;
+  /** Milliseconds since the epoch; afterwards nobody waits for the job. */
+  deadlineMs?: number;
+};
+
+/** What a handler knows about its job beyond the payload. `attempt` counts from 1. */
+export type Meta = {
+  messageId: string;
+  requestId: string | undefined;
+  replyTo: string | undefined;
+  correlationId: string | undefined;
+  deadlineMs: number | undefined;
+  attempt: number;
+  lastAttempt: boolean;
+  redelivered: boolean;
+  firstPublishedAtMs: number;
+  firstError: string | undefined;
+  firstFailedAt: number | undefined;
+};
+
+export type Outcome =
+  | { kind: 'done' }
+  | { kind: 'retry'; reason: string; afterSeconds?: number }
+  | { kind: 'dead'; reason: string };
+
+export type Handler<P> = (payload: P, meta: Meta) => Promise<Outcome>;
+
+type Headers = Record<string, string | number>;
+
+const textOf = (value: unknown): string | undefined =>
+  typeof value === 'string' ? value : undefined;
+const numberOf = (value: unknown): number | undefined =>
+  typeof value === 'number' ? value : undefined;
+
+/** amqplib drops undefined headers silently; leaving them out says so. */
+const present = (headers: Record<string, string | number | undefined>): Headers =>
+  Object.fromEntries(
+    Object.entries(headers).filter(
+      (entry): entry is [string, string | number] => entry[1] !== undefined,
+    ),
+  );
+
+const addressOf = (from: {
+  replyTo?: string | undefined;
+  correlationId?: string | undefined;
+}): { replyTo?: string; correlationId?: string } => ({
+  ...(from.replyTo === undefined ? {} : { replyTo: from.replyTo }),
+  ...(from.correlationId === undefined ? {} : { correlationId: from.correlationId }),
+});
+
+/** Properties of a job published for the first time. */
+export const freshProperties = (options: PublishOptions, now: number): Options.Publish => ({
+  persistent: true,
+  contentType: 'application/json',
+  messageId: options.messageId,
+  ...addressOf(options),
+  headers: present({
+    attempt: 1,
+    first_published: now,
+    request_id: options.requestId,
+    deadline: options.deadlineMs,
+  }),
+});
+
+export const readMeta = (message: ConsumeMessage, attempts: number): Meta => {
+  const { properties, fields } = message;
+  const headers = (properties.headers ?? {}) as Record<string, unknown>;
+  const attempt = numberOf(headers.attempt) ?? 1;
+  return {
+    messageId: textOf(properties.messageId) ?? '',
+    requestId: textOf(headers.request_id),
+    replyTo: textOf(properties.replyTo),
+    correlationId: textOf(properties.correlationId),
+    deadlineMs: numberOf(headers.deadline),
+    attempt,
+    lastAttempt: attempt >= attempts,
+    redelivered: fields.redelivered,
+    firstPublishedAtMs: numberOf(headers.first_published) ?? 0,
+    firstError: textOf(headers.first_error),
+    firstFailedAt: numberOf(headers.first_failed_at),
+  };
+};
+
+/** Properties of a job that goes to the ladder or to its dead queue: only headers of ours are carried on. */
+export const failedProperties = (
+  meta: Meta,
+  failure: { reason: string; detail: string; queue: string; attempt: number },
+  now: number,
+): Options.Publish => ({
+  persistent: true,
+  contentType: 'application/json',
+  messageId: meta.messageId,
+  ...addressOf(meta),
+  headers: present({
+    attempt: failure.attempt,
+    first_published: meta.firstPublishedAtMs,
+    request_id: meta.requestId,
+    deadline: meta.deadlineMs,
+    reason: failure.reason,
+    first_error: meta.firstError ?? failure.detail,
+    last_error: failure.detail,
+    first_failed_at: meta.firstFailedAt ?? now,
+    failed_at: now,
+    queue: failure.queue,
+  }),
+});
