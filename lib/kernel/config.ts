@@ -9,7 +9,7 @@ type Setting<T> = {
   env: string;
   schema: Schema<T>;
   about: string;
-  /** Never printed, and the built-in default is refused in production. */
+  /** Never printed. */
   secret: boolean;
 };
 
@@ -63,11 +63,6 @@ const baseUrl = (standard: string) =>
 
 /** Every setting there is. `docker/env.example` is compared with it by a test. */
 export const settings = {
-  environment: setting(
-    'TESSERA_ENV',
-    oneOf('development', 'production').default('production'),
-    'development or production. Production refuses to start with secrets that are missing.',
-  ),
   host: setting('HOST', text().default('0.0.0.0'), 'Address the public API listens on.'),
   port: setting(
     'PORT',
@@ -287,6 +282,12 @@ export type Config = { readonly [K in keyof Settings]: Infer<Settings[K]['schema
 /** Thrown when the environment does not fit the settings; the message has one line per mistake. */
 export class ConfigError extends Error {}
 
+// Joi's own words repeat the value, which may be a secret.
+const messages: Joi.LanguageMessages = {
+  'string.pattern.base': 'does not have the required form; docker/env.example describes it',
+  'string.pattern.name': 'must be {{#name}}',
+};
+
 const describeMistake = (env: string, issue: string): string => `${env} ${redact(issue)}`;
 
 /**
@@ -297,8 +298,11 @@ export const loadConfig = (env: Record<string, string | undefined>): Config => {
   const mistakes: string[] = [];
   const values = Object.entries(settings).map(([name, { env: variable, schema }]) => {
     const given = env[variable] === '' ? undefined : env[variable];
-    const { value, error } = (schema as Joi.Schema).label(variable).validate(given);
-    if (error) mistakes.push(describeMistake(variable, error.message.replace(/^"[^"]*" /, '')));
+    const { value, error } = (schema as Joi.Schema).validate(given, {
+      errors: { label: false },
+      messages,
+    });
+    if (error) mistakes.push(describeMistake(variable, error.message.trim()));
     return [name, value];
   });
   if (mistakes.length > 0) {

@@ -30,7 +30,6 @@ export const testEnvironment = (
   simUrl: string,
   more: Record<string, string> = {},
 ): Record<string, string> => ({
-  TESSERA_ENV: 'development',
   LOG_LEVEL: 'silent',
   HOST: '127.0.0.1',
   PORT: '0',

@@ -1,0 +1,74 @@
+// Settings: a bad one stops the process with a clear line, secrets are never repeated, the example file is complete.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'ava';
+import { ConfigError, loadConfig, settings } from '../../lib/kernel/config.ts';
+import { testEnvironment } from '../support/settings.ts';
+
+const root = join(import.meta.dirname, '..', '..');
+
+const environment = (more: Record<string, string> = {}) =>
+  testEnvironment(
+    {
+      mysql: 'mysql://user:sesame@127.0.0.1/db',
+      redis: 'redis://127.0.0.1:6379/0',
+      amqp: 'amqp://user:sesame@127.0.0.1:5672/',
+      prefix: 'test:',
+    },
+    'http://127.0.0.1:8082',
+    more,
+  );
+
+const mistakes = (more: Record<string, string>): string =>
+  (loadConfigError(more) ?? new ConfigError('')).message;
+
+const loadConfigError = (more: Record<string, string>): Error | undefined => {
+  try {
+    loadConfig(environment(more));
+    return undefined;
+  } catch (error) {
+    return error as Error;
+  }
+};
+
+test('a sound environment is read, typed and given its defaults', (t) => {
+  const config = loadConfig(environment());
+  t.is(config.sendDeadlineMs, 10_000);
+  t.is(config.telegramLinkProof, 'contact');
+  t.is(config.codePeppers[0]?.key.length, 32);
+  t.true(Object.isFrozen(config));
+});
+
+test('all mistakes are named at once, each with what is allowed', (t) => {
+  const text = mistakes({ PORT: '70000', TELEGRAM_LINK_PROOF: 'hope', REDIS_URL: 'http://x' });
+  t.regex(text, /PORT must be less than or equal to 65535/);
+  t.regex(text, /TELEGRAM_LINK_PROOF must be one of \[contact, tap\]/);
+  t.regex(text, /REDIS_URL .*redis/);
+});
+
+test('a missing required setting is named', (t) => {
+  const { MYSQL_URL: _, ...rest } = environment();
+  t.throws(() => loadConfig(rest), { instanceOf: ConfigError, message: /MYSQL_URL is required/ });
+});
+
+test('a mistake in a secret does not repeat the secret', (t) => {
+  const text = mistakes({
+    CODE_PEPPERS: 'k1:c2VzYW1l',
+    MYSQL_URL: 'nonsense://user:sesame@host/db',
+    TELEGRAM_WEBHOOK_SECRET: 'sesame with spaces',
+  });
+  t.regex(text, /CODE_PEPPERS/);
+  t.regex(text, /MYSQL_URL/);
+  t.notRegex(text, /sesame|c2VzYW1l/);
+});
+
+test('the example file names every setting with its description and default, and nothing else', (t) => {
+  const text = readFileSync(join(root, 'docker/env.example'), 'utf8');
+  const named = [...text.matchAll(/^([A-Z_]+)=(.*)$/gm)].map((match) => match[1]);
+  t.deepEqual(
+    named,
+    Object.values(settings).map(({ env }) => env),
+  );
+  const plain = text.replace(/\n# /g, ' ').replace(/\s+/g, ' ');
+  for (const { env, about } of Object.values(settings)) t.true(plain.includes(about), env);
+});
