@@ -42,9 +42,23 @@ const installedMatches = (lockText) => {
   });
 };
 
-const runIn = (folder, command, args) => {
-  const done = spawnSync(command, args, { cwd: folder, stdio: ['ignore', 2, 2] });
-  return done.status === 0;
+// Standard output belongs to the command itself, so messages of npm go to standard error.
+const runNpm = (args) =>
+  spawnSync('npm', [...args, '--no-audit', '--no-fund', '--loglevel=error'], {
+    cwd: root,
+    stdio: ['ignore', 2, 'pipe'],
+    encoding: 'utf8',
+  });
+
+// A registry that lacks a package for some other platform leaves a gap in the lock file, which
+// npm ci refuses as EUSAGE; npm install takes the same locked versions and leaves the file alone.
+const installLocked = () => {
+  const strict = runNpm(['ci']);
+  const done =
+    strict.status !== 0 && strict.stderr.includes('EUSAGE')
+      ? runNpm(['install', '--no-save'])
+      : strict;
+  if (done.status !== 0) fail(`${done.stderr}Installing the packages failed; npm says why above.`);
 };
 
 const installPackages = () => {
@@ -53,9 +67,7 @@ const installPackages = () => {
   if (readText(stamp) === lockText) return;
   if (!installedMatches(lockText)) {
     say('Installing packages…');
-    if (!runIn(root, 'npm', ['ci', '--no-audit', '--no-fund'])) {
-      fail('npm ci failed; its messages are above.');
-    }
+    installLocked();
   }
   writeFileSync(stamp, lockText);
 };
@@ -70,7 +82,10 @@ const hasNode24 = () => {
 const ensureNode24 = () => {
   if (hasNode24()) return;
   say('Fetching Node 24…');
-  runIn(join(modules, 'node'), process.execPath, ['installArchSpecificPackage.js']);
+  spawnSync(process.execPath, ['installArchSpecificPackage.js'], {
+    cwd: join(modules, 'node'),
+    stdio: ['ignore', 2, 2],
+  });
   if (!hasNode24()) {
     fail('Node 24 could not be fetched from the package registry: npm install node@24 shows why.');
   }
