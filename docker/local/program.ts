@@ -13,6 +13,8 @@ export type Program = {
   args: readonly string[];
   env: NodeJS.ProcessEnv;
   cwd?: string;
+  /** Programs that must be up before this one is started again. */
+  needs?: readonly string[];
   stopSignal: NodeJS.Signals;
   stopWithinMs: number;
   readyWithinMs: number;
@@ -29,7 +31,12 @@ export type Launched = {
 };
 
 /** Thrown when a program does not become ready; the message quotes the end of its log. */
-export class StartError extends Error {}
+export class StartError extends Error {
+  /** The first line of the message. */
+  get headline(): string {
+    return this.message.split('\n', 1)[0] ?? '';
+  }
+}
 
 /** Thrown out of a waiting start when nothing is to be started any more. */
 export class ClosedError extends Error {}
@@ -66,7 +73,7 @@ const describeEnd = ({ child }: Launched): string => {
 
 const startError = ({ program, log }: Launched, what: string): StartError => {
   const quoted = tailOf(log, quotedLines).map((line) => `    ${line}`);
-  const head = `${program.name} ${what}. The end of its log (${log.path}):`;
+  const head = `${program.name} ${what}; its log is ${log.path}`;
   return new StartError([head, ...quoted].join('\n'));
 };
 

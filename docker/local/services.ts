@@ -24,6 +24,8 @@ const saysReady = async (log: LogFile): Promise<void> => {
 const logsReady = (level: string | undefined): boolean =>
   level === undefined || level === 'info' || level === 'debug';
 
+const engines = ['mysql', 'redis', 'rabbitmq'];
+
 const nodeProgram = (
   given: { name: string; args: readonly string[]; root: string; env: NodeJS.ProcessEnv },
   ready: Program['ready'],
@@ -46,7 +48,8 @@ export const serviceProgram = (
 ): Program => {
   const health = `http://127.0.0.1:${given.env.PORT}/health`;
   const worker = logsReady(given.env.LOG_LEVEL) ? saysReady : async () => undefined;
-  return nodeProgram({ ...line, ...given }, line.name === 'api' ? () => answersAt(health) : worker);
+  const ready = line.name === 'api' ? () => answersAt(health) : worker;
+  return { ...nodeProgram({ ...line, ...given }, ready), needs: engines };
 };
 
 /** The provider simulators. */

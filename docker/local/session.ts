@@ -65,6 +65,7 @@ const onStopRequest = (stop: () => void, kill: () => void): void => {
 const finish = async (session: Session, options: SessionOptions): Promise<void> => {
   const { supervisor, state } = session;
   supervisor.close();
+  state.stopping();
   options.onFinish?.(session);
   for (const names of options.stopOrder) await supervisor.stop(names);
   if (options.disposable) state.discard();

@@ -10,10 +10,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { endProcess, identify, isRunning, type ProcessRef } from './processes.ts';
 
 type Entry = ProcessRef & { signal: NodeJS.Signals };
-type Register = { owner: ProcessRef; processes: Record<string, Entry> };
+type Register = { owner: ProcessRef; stopping: boolean; processes: Record<string, Entry> };
 
 /** The folder of a stack. */
 export type State = {
@@ -27,6 +28,8 @@ export type State = {
   secret(name: string, make?: () => string): string;
   /** Writes a JSON file at once or not at all. */
   writeJson(name: string, value: unknown, mode?: number): void;
+  /** Tells the next command that this one is about to give the folder free. */
+  stopping(): void;
   /** Gives the folder free for the next command. */
   release(): void;
   /** Throws everything away but the logs. */
@@ -66,6 +69,15 @@ export const ownerOf = (folder: string): ProcessRef | undefined => {
   return owner && owner.pid !== process.pid && isRunning(owner) ? owner : undefined;
 };
 
+const untilFree = async (folder: string): Promise<void> => {
+  while (readRegister(folder)?.stopping && ownerOf(folder)) await sleep(100);
+  const owner = ownerOf(folder);
+  if (!owner) return;
+  throw new StateInUseError(
+    `Tessera runs here already (process ${owner.pid}, data in ${folder}). End it first, or set TESSERA_STATE to another folder.`,
+  );
+};
+
 const random = (): string => randomBytes(20).toString('hex');
 
 const emptyFolder = (folder: string, kept: readonly string[] = []): void => {
@@ -75,11 +87,11 @@ const emptyFolder = (folder: string, kept: readonly string[] = []): void => {
 
 /**
  * Opens the folder and takes it over from a run that was killed. `wipe` starts with empty data.
- * @throws StateInUseError when its owner is alive.
+ * Waits for an owner that is stopping.
+ * @throws StateInUseError when its owner is alive and goes on.
  */
 export const openState = async (folder: string, options: { wipe: boolean }): Promise<State> => {
-  const owner = ownerOf(folder);
-  if (owner) throw new StateInUseError(`${folder} is in use by the process ${owner.pid}.`);
+  await untilFree(folder);
   mkdirSync(folder, { recursive: true });
 
   const at = (...parts: string[]) => join(folder, ...parts);
@@ -90,6 +102,7 @@ export const openState = async (folder: string, options: { wipe: boolean }): Pro
   };
   const register: Register = {
     owner: identify(process.pid),
+    stopping: false,
     processes: readRegister(folder)?.processes ?? {},
   };
   const save = () => writeJson(registerFile, register);
@@ -111,6 +124,10 @@ export const openState = async (folder: string, options: { wipe: boolean }): Pro
     },
     forget: (name) => {
       delete register.processes[name];
+      save();
+    },
+    stopping: () => {
+      register.stopping = true;
       save();
     },
     release: () => rmSync(at(registerFile), { force: true }),

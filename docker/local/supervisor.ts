@@ -8,6 +8,7 @@ import {
   type Launched,
   launch,
   type Program,
+  StartError,
   untilReady,
 } from './program.ts';
 import type { State } from './state.ts';
@@ -32,26 +33,35 @@ type Deps = {
 };
 
 /** A supervised program: what runs for it now, and how often it died in a row. */
-type Entry = { launched: Launched; stopping: boolean; deaths: number };
+type Entry = { launched: Launched; up: boolean; stopping: boolean; deaths: number };
 
 const firstPauseMs = 500;
 const longestPauseMs = 10_000;
 const settledAfterMs = 30_000;
+const pollMs = 100;
 
 /** How long to wait before the restart after `deaths` deaths in a row, in ms. */
 export const restartPauseMs = (deaths: number): number =>
   Math.min(longestPauseMs, firstPauseMs * 2 ** Math.max(0, deaths - 1));
 
-const createRestarts = (deps: Deps, isClosed: () => boolean) => {
+const createRestarts = (
+  { state, say, onRestart }: Deps,
+  entries: ReadonlyMap<string, Entry>,
+  isClosed: () => boolean,
+) => {
+  const isOver = (entry: Entry): boolean => isClosed() || entry.stopping;
+
   const bringUp = async (entry: Entry): Promise<void> => {
-    await untilReady(entry.launched, () => isClosed() || entry.stopping);
+    await untilReady(entry.launched, () => isOver(entry));
+    entry.up = true;
     watch(entry);
   };
 
   const watch = (entry: Entry): void => {
     const readyAt = Date.now();
     const onEnd = () => {
-      if (isClosed() || entry.stopping) return;
+      entry.up = false;
+      if (isOver(entry)) return;
       if (Date.now() - readyAt > settledAfterMs) entry.deaths = 0;
       void bringBack(entry);
     };
@@ -59,24 +69,42 @@ const createRestarts = (deps: Deps, isClosed: () => boolean) => {
     else entry.launched.child.once('exit', onEnd);
   };
 
-  const bringBack = async (entry: Entry): Promise<void> => {
+  // A worker that is started while its broker is still coming up would only die again.
+  const needsAreUp = async (entry: Entry): Promise<void> => {
+    const { needs = [] } = entry.launched.program;
+    while (!isOver(entry) && needs.some((name) => entries.get(name)?.up === false)) {
+      await sleep(pollMs);
+    }
+  };
+
+  const tryOnce = async (entry: Entry): Promise<boolean> => {
     const { program } = entry.launched;
-    entry.deaths += 1;
-    const pauseMs = restartPauseMs(entry.deaths);
-    deps.say(`${program.name} ended by itself; starting it again in ${pauseMs / 1000} s.`);
-    await sleep(pauseMs);
-    if (isClosed() || entry.stopping) return;
-    entry.launched = launch(program, deps.state);
+    entry.launched = launch(program, state);
     try {
       await bringUp(entry);
-      deps.say(`${program.name} is up again.`);
-      deps.onRestart();
+      return true;
     } catch (error) {
-      if (error instanceof ClosedError) return;
-      deps.say(error instanceof Error ? error.message : String(error));
-      await end(entry.launched, deps.state);
-      void bringBack(entry);
+      if (error instanceof ClosedError) return true;
+      say(error instanceof StartError ? error.headline : String(error));
+      await end(entry.launched, state);
+      return false;
     }
+  };
+
+  const bringBack = async (entry: Entry): Promise<void> => {
+    const { name } = entry.launched.program;
+    for (let up = false; !up; ) {
+      entry.deaths += 1;
+      const pauseMs = restartPauseMs(entry.deaths);
+      say(`${name} ended by itself; starting it again in ${pauseMs / 1000} s.`);
+      await sleep(pauseMs);
+      await needsAreUp(entry);
+      if (isOver(entry)) return;
+      up = await tryOnce(entry);
+    }
+    if (isOver(entry)) return;
+    say(`${name} is up again.`);
+    onRestart();
   };
 
   return { bringUp };
@@ -86,12 +114,13 @@ const createRestarts = (deps: Deps, isClosed: () => boolean) => {
 export const createSupervisor = (deps: Deps): Supervisor => {
   const entries = new Map<string, Entry>();
   let closed = false;
-  const { bringUp } = createRestarts(deps, () => closed);
+  const { bringUp } = createRestarts(deps, entries, () => closed);
 
   return {
     start: async (program) => {
       if (closed) throw new ClosedError();
-      const entry: Entry = { launched: launch(program, deps.state), stopping: false, deaths: 0 };
+      const launched = launch(program, deps.state);
+      const entry: Entry = { launched, up: false, stopping: false, deaths: 0 };
       entries.set(program.name, entry);
       await bringUp(entry);
     },
