@@ -7,7 +7,13 @@ import type { JsonRoute, RawRoute, Route } from './route.ts';
 
 type Json = Record<string, unknown>;
 
-/** Joi leaves examples out of its JSON Schema and says minLength 1 of every string: both are set right here. */
+/** Joi's enum of a nullable field leaves null out, which forbids what its type allows. */
+const withNull = (schema: Json): Json =>
+  Array.isArray(schema.enum) && Array.isArray(schema.type) && schema.type.includes('null')
+    ? { enum: [...schema.enum, null] }
+    : {};
+
+/** Joi's JSON Schema leaves out examples, and null from enums: both are set right here. */
 const refine = (schema: Json, described: Joi.Description): Json => {
   const examples = described.examples as unknown[] | undefined;
   const keys = described.keys as Record<string, Joi.Description> | undefined;
@@ -15,6 +21,7 @@ const refine = (schema: Json, described: Joi.Description): Json => {
   return {
     ...schema,
     ...(examples ? { examples } : {}),
+    ...withNull(schema),
     ...(properties && keys
       ? {
           properties: Object.fromEntries(

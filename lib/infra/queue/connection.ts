@@ -60,6 +60,8 @@ export const createConnection = (options: {
       blocked = false;
     });
     opened.on('close', onClose);
+    // Every channel listens for the end of its connection.
+    opened.setMaxListeners(0);
     model = opened;
     await setup(opened);
     failures = 0;

@@ -1,0 +1,134 @@
+// The whole product for one test file: own database, virtual host and key prefix, real workers, simulated phones.
+import type { ExecutionContext } from 'ava';
+import { type Listening, listen } from '../../api/listen.ts';
+import { registerAccount } from '../../lib/accounts/register.ts';
+import { type ApiApp, createApiApp, createWorkerApp, type WorkerApp } from '../../lib/app.ts';
+import { createMysql } from '../../lib/infra/mysql.ts';
+import { type Clock, systemClock } from '../../lib/kernel/clock.ts';
+import { type Config, loadConfig } from '../../lib/kernel/config.ts';
+import { type Log, silentLog } from '../../lib/kernel/log.ts';
+import { issueKey } from '../../lib/keys/issue.ts';
+import type { Mode } from '../../lib/messages/rules.ts';
+import { migrationSource } from '../../migrations/source.ts';
+import { type Running, runWorker } from '../../workers/run.ts';
+import { workers } from '../../workers/workers.ts';
+import { createSimulators, type Simulators } from '../sim0/server.ts';
+import { type Client, createClient } from './client.ts';
+import { createDatabase } from './databases.ts';
+import { testUrl, uniqueName } from './names.ts';
+import { createPhone, type TestPhone } from './phones.ts';
+import { shared, testEnvironment } from './settings.ts';
+import { createVhost } from './vhosts.ts';
+
+export type Customer = { accountId: string; live: Client; test: Client; liveKeyId: string };
+
+export type Stack = {
+  api: ApiApp;
+  worker: WorkerApp;
+  config: Config;
+  sim: Simulators;
+  url: string;
+  /** A phone nobody else uses. */
+  phone(): TestPhone;
+  /** An account of its own with a live and a test key. */
+  customer(): Promise<Customer>;
+  /** Calls without a key. */
+  anybody: Client;
+  stopWorkers(...names: string[]): Promise<void>;
+  startWorkers(...names: string[]): Promise<void>;
+  close(): Promise<void>;
+};
+
+export type StackOptions = {
+  settings?: Record<string, string>;
+  clock?: Clock;
+  log?: Log;
+  workers?: string[];
+};
+
+const allWorkers = ['whatsapp', 'telegram', 'billing', 'analytics', 'webhook'];
+
+const migrate = async (url: string): Promise<void> => {
+  const db = createMysql({ url, pool: 1 });
+  await db.migrate.latest({ migrationSource, tableName: 'migrations' });
+  await db.destroy();
+};
+
+/** Starts everything in this process; `close` leaves nothing behind. */
+export const startStack = async (name: string, options: StackOptions = {}): Promise<Stack> => {
+  const { clock = systemClock, log = silentLog } = options;
+  const [database, vhost, sim] = await Promise.all([
+    createDatabase(name),
+    createVhost(name),
+    createSimulators({ port: 0, apiUrl: 'http://127.0.0.1:9', ...shared }),
+  ]);
+  await migrate(database.url);
+  const engines = {
+    mysql: database.url,
+    redis: testUrl('TESSERA_TEST_REDIS_URL').href,
+    amqp: vhost.url,
+    prefix: `t${uniqueName('').replaceAll('_', '-').slice(-16)}:`,
+  };
+  const config = loadConfig(testEnvironment(engines, sim.url, options.settings));
+  const common = { config, log, clock };
+  const worker = await createWorkerApp({ ...common, processName: 'workers' });
+  const api = await createApiApp({ ...common, processName: 'api' });
+  const listening: Listening = await listen(api);
+  const url = `http://127.0.0.1:${listening.port}`;
+  sim.setApiUrl(url);
+
+  const running = new Map<string, Running>();
+  const startWorkers = async (...names: string[]): Promise<void> => {
+    for (const each of names)
+      running.set(each, await runWorker(worker, workers[each] ?? { tasks: [] }));
+  };
+  const stopWorkers = async (...names: string[]): Promise<void> => {
+    await Promise.all(names.map((each) => running.get(each)?.stop()));
+    for (const each of names) running.delete(each);
+  };
+  await startWorkers(...(options.workers ?? allWorkers));
+
+  const customer = async (): Promise<Customer> => {
+    const account = await registerAccount(api, {
+      email: `${uniqueName('c')}@tessera.example`,
+      password: 'a long enough password',
+      ...{ name: 'Customer', phone: '+14155550100', company: null, locale: 'en' },
+    });
+    const issue = (mode: Mode) => issueKey(api, { accountId: account.id, name: mode, mode });
+    const [live, test] = [await issue('live'), await issue('test')];
+    return {
+      accountId: account.id,
+      liveKeyId: live.record.id,
+      live: createClient(url, live.key),
+      test: createClient(url, test.key),
+    };
+  };
+
+  return {
+    ...{ api, worker, config, sim, url, customer, startWorkers, stopWorkers },
+    phone: () => createPhone(sim.url),
+    anybody: createClient(url, undefined),
+    close: async () => {
+      await sim.close();
+      await listening.close();
+      await stopWorkers(...running.keys());
+      await Promise.all([api.close(), worker.close()]);
+      await Promise.all([database.drop(), vhost.drop()]);
+    },
+  };
+};
+
+/** Tries `look` until it answers something other than undefined; fails the test after `withinMs`. */
+export const eventually = async <T>(
+  t: ExecutionContext,
+  look: () => Promise<T | undefined> | T | undefined,
+  withinMs = 10_000,
+): Promise<T> => {
+  const until = Date.now() + withinMs;
+  for (;;) {
+    const found = await look();
+    if (found !== undefined) return found;
+    if (Date.now() > until) return t.fail('it did not happen in time') as never;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+};
