@@ -19,6 +19,12 @@ const variables: Record<EngineName, string> = {
   rabbitmq: 'AMQP_URL',
 };
 
+const titles: Record<EngineName, string> = {
+  mysql: 'the database',
+  redis: 'Redis',
+  rabbitmq: 'RabbitMQ',
+};
+
 /** Where the engines are. `management` is missing when RabbitMQ does not offer it to us. */
 export type Engines = {
   mysql: string;
@@ -78,6 +84,7 @@ export const startEngines = async (
   const names = Object.keys(makers) as EngineName[];
   const own = names.filter((name) => !options.env[variables[name]]);
   await installMissing(own, session);
+  if (own.length > 0) session.say(`Starting ${own.map((name) => titles[name]).join(', ')}…`);
   const ports = await reservePorts(portNames, state.at('engines.json'));
   const starting = names.map((name): [EngineName, Promise<void>] => {
     if (!own.includes(name)) return [name, Promise.resolve()];

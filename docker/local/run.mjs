@@ -12,6 +12,7 @@ const bin = join(modules, '.bin');
 const node = join(bin, 'node');
 const stamp = join(modules, '.tessera-lock');
 const commands = {
+  install: undefined,
   start: 'start.ts',
   test: 'test.ts',
   bench: 'bench.ts',
@@ -123,10 +124,9 @@ const runCommand = (file, args) => {
 };
 
 const [command = '', ...args] = process.argv.slice(2);
-const file = commands[command];
-if (!file) {
+if (!Object.hasOwn(commands, command)) {
   fail(`Usage: node docker/local/run.mjs ${Object.keys(commands).join('|')} [arguments]`);
 }
 installPackages();
 ensureNode24();
-runCommand(file, args);
+if (commands[command]) runCommand(commands[command], args);

@@ -12,7 +12,6 @@ const options = {
 };
 
 await runSession(options, async (session) => {
-  session.say('Starting MariaDB, Redis and RabbitMQ…');
   const engines = await startTestEngines(session);
   const lines = Object.entries(engines).map(([name, value]) => `export ${name}='${value}'\n`);
   process.stdout.write(lines.join(''));

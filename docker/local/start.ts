@@ -97,7 +97,6 @@ const start = async (session: Session): Promise<number> => {
   const { state, supervisor, signal, say } = session;
   rmSync(state.at(stackFile), { force: true });
   const doors = await chooseDoors(process.env, state.at('doors.json'));
-  say('Starting the database, Redis and RabbitMQ…');
   const { urls: engines, ready } = await startEngines(session, {
     env: process.env,
     forTests: false,

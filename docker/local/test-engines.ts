@@ -61,7 +61,6 @@ export const runWithTestEngines = async (part: string, args: readonly string[]):
       stoppedCode: 130,
     },
     async (session) => {
-      session.say('Starting MariaDB, Redis and RabbitMQ…');
       const engines = await startTestEngines(session);
       return runInForeground(args, { ...process.env, ...engines }, session.signal);
     },
