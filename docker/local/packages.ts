@@ -1,5 +1,13 @@
 // Finds the engines' programs on this machine and installs missing ones with apt-get, without leaving services behind.
-import { accessSync, constants, existsSync, globSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  globSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { runCommand } from './processes.ts';
 
@@ -103,19 +111,22 @@ const asRoot = async (what: string): Promise<readonly string[]> => {
   throw new InstallError(what);
 };
 
+// An interrupted installation leaves dpkg in need of repair, so Ctrl-C does not reach it: it has a
+// session of its own, unless sudo needs the terminal to ask for a password.
 const createRunner =
-  (prefix: readonly string[], signal: AbortSignal): Runner =>
+  (prefix: readonly string[]): Runner =>
   async (command, args) => {
     const [file = command, ...rest] = [...prefix, command, ...args];
     const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-    const done = await runCommand(file, rest, { env, signal });
+    const asks = prefix.length > 0 && !prefix.includes('-n');
+    const done = await runCommand(file, rest, { env, group: !asks });
     if (done.code === 0) return done.output;
     const tail = done.output.trimEnd().split('\n').slice(-12).join('\n    ');
     throw new InstallError(`${command} ${args[0] ?? ''} failed:\n    ${tail}`);
   };
 
 const withoutServices = async (run: Runner, action: () => Promise<void>): Promise<void> => {
-  if (existsSync(policyFile)) return action();
+  if (existsSync(policyFile) && readFileSync(policyFile, 'utf8') !== policyText) return action();
   const direct = process.getuid?.() === 0;
   if (direct) writeFileSync(policyFile, policyText, { mode: 0o755 });
   else {
@@ -152,7 +163,7 @@ export const installMissing = async (
   const settings = missing.map(({ setting }) => setting).join(', ');
   const advice = `${titles} must be installed, which needs apt-get and root or sudo. Install it yourself or set ${settings} to a server of yours.`;
   if (!findProgram('apt-get')) throw new InstallError(advice);
-  const run = createRunner(await asRoot(advice), options.signal);
+  const run = createRunner(await asRoot(advice));
 
   const packages = missing.flatMap((supply) => supply.packages);
   const hadEpmd = findProgram('epmd') !== undefined;
@@ -168,11 +179,13 @@ export const installMissing = async (
       await install();
     } catch {
       options.signal.throwIfAborted();
+      await run('dpkg', ['--configure', '-a']);
       await run('apt-get', ['update']);
       await install();
     }
   });
   await disableServices(run, services);
+  options.signal.throwIfAborted();
   const still = engines.filter((engine) => !findPrograms(engine));
   if (still.length > 0) throw new InstallError(advice);
 };

@@ -18,8 +18,9 @@ const fictitiousPhone = (): string => {
   return `+1${area}55501${line}`;
 };
 
-const call = async (url: string, init: RequestInit = {}): Promise<Answer> => {
-  const answer = await fetch(url, { ...init, signal: AbortSignal.timeout(requestMs) });
+const call = async (url: string, init: RequestInit): Promise<Answer> => {
+  const limits = [AbortSignal.timeout(requestMs), ...(init.signal ? [init.signal] : [])];
+  const answer = await fetch(url, { ...init, signal: AbortSignal.any(limits) });
   const text = await answer.text();
   try {
     return { status: answer.status, body: JSON.parse(text) };
@@ -35,10 +36,10 @@ const newestCode = (body: unknown): string | undefined => {
   return messages[0]?.code;
 };
 
-const readPhone = async (sim: string, phone: string): Promise<string> => {
+const readPhone = async (sim: string, phone: string, signal: AbortSignal): Promise<string> => {
   const deadline = Date.now() + arriveWithinMs;
   while (Date.now() < deadline) {
-    const answer = await call(`${sim}/phones/${encodeURIComponent(phone)}/messages`);
+    const answer = await call(`${sim}/phones/${encodeURIComponent(phone)}/messages`, { signal });
     const code = answer.status === 200 ? newestCode(answer.body) : undefined;
     if (code !== undefined) return code;
     await sleep(100);
@@ -55,12 +56,14 @@ export const runSelfCheck = async (at: {
   api: string;
   sim: string;
   key: string;
+  signal: AbortSignal;
 }): Promise<number> => {
   const startedAt = Date.now();
   const phone = fictitiousPhone();
   const post = (path: string, body: unknown) =>
     call(`${at.api}${path}`, {
       method: 'POST',
+      signal: at.signal,
       headers: { authorization: `Bearer ${at.key}`, 'content-type': 'application/json' },
       body: JSON.stringify(body),
     });
@@ -68,7 +71,7 @@ export const runSelfCheck = async (at: {
   if (sent.status !== 200) {
     throw new SelfCheckError(`Self-check: sending a code was answered ${describe(sent)}`);
   }
-  const code = await readPhone(at.sim, phone);
+  const code = await readPhone(at.sim, phone, at.signal);
   const verified = await post('/v1/otp/verify', { phone, code });
   if (verified.status !== 200) {
     throw new SelfCheckError(`Self-check: verifying the code was answered ${describe(verified)}`);

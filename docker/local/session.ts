@@ -28,7 +28,8 @@ export type SessionOptions = {
 
 // One Ctrl-C arrives several times: from the terminal, from npm and from the bootstrap.
 const oneSignalMs = 1_000;
-const settleWithinMs = 15_000;
+// Long enough for an installation of packages to end, which must not be cut off.
+const settleWithinMs = 180_000;
 
 /** The folder of this command under TESSERA_STATE (default `.local` of the checkout). */
 export const stateFolder = (part = ''): string =>

@@ -80,7 +80,8 @@ const announce = async (
   };
   if (env.WHATSAPP_BASE_URL?.startsWith(fixed.sim)) {
     session.say('Sending a code to a simulated phone and verifying it…');
-    await runSelfCheck({ api: fixed.api, sim: fixed.sim, key: given.demo.keys.live });
+    const { api, sim } = fixed;
+    await runSelfCheck({ api, sim, key: given.demo.keys.live, signal: session.signal });
   }
   const writeStack = (): Stack => {
     const stack = describeStack({ ...fixed, pids: supervisor.pids() });
