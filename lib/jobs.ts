@@ -60,6 +60,8 @@ const sendPayload = object({
   /** Channels that were tried before this one, and why the first of them failed. */
   tried: list(channel()),
   reason: nullable(text()),
+  /** Whether WhatsApp is known to reach the phone; null when nobody knows. */
+  reachable: nullable(flag()),
   /** Set when the caller has its answer already: a fallback in the background. */
   late: flag(),
 });

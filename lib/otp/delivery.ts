@@ -42,6 +42,7 @@ export type Delivery = {
   sealedCode: string;
   tried: ChannelName[];
   reason: FailureReason | null;
+  reachable: boolean | null;
   late: boolean;
   waiter: Waiter | undefined;
   deadlineMs: number | undefined;
@@ -141,12 +142,13 @@ export const handOver = async (
   delivery: Delivery,
   to: { channel: ChannelName; tried: ChannelName[]; reason: FailureReason | null },
 ): Promise<void> => {
-  const { message, sealedCode, late, waiter, deadlineMs } = delivery;
+  const { message, sealedCode, reachable, late, waiter, deadlineMs } = delivery;
   const payload: SendJob = {
     message: toWire(message),
     sealed_code: sealedCode,
     tried: to.tried,
     reason: to.reason,
+    reachable,
     late,
   };
   await deps.broker.publish(jobOf[to.channel], payload, {

@@ -24,6 +24,9 @@ export type DispatchDeps = {
   callMs: number;
 };
 
+/** What is sent: the message, where it lives, its code, and whether WhatsApp is known to reach the phone. */
+export type Sending = { message: Message; ref: LiveRef; code: string; reachable: boolean | null };
+
 type Replies = ReturnType<Broker['expectReplies']>;
 
 const retrySeconds = 5;
@@ -73,8 +76,7 @@ const awaitReceipt = async (
 /** Publishes the job. Answers false when the broker did not say whether it has it. */
 const publishSend = async (
   deps: DispatchDeps,
-  message: Message,
-  code: string,
+  { message, code, reachable }: Sending,
 ): Promise<boolean> => {
   const replyTo = deps.broker.replyAddress();
   if (replyTo === undefined) throw unavailable(new Error('no reply queue'));
@@ -86,6 +88,7 @@ const publishSend = async (
         sealed_code: sealCode(deps.sealer, message.id, code),
         tried: [],
         reason: null,
+        reachable,
         late: false,
       },
       {
@@ -122,19 +125,14 @@ const converse = async (
 };
 
 /**
- * Sends `code` for `message` through the workers and answers what became of it.
+ * Sends a code through the workers and answers what became of it.
  * @throws SERVICE_UNAVAILABLE when nothing was queued, INTERNAL_ERROR when nobody can say, RedisUnavailable
  */
-export const dispatch = async (
-  deps: DispatchDeps,
-  message: Message,
-  ref: LiveRef,
-  code: string,
-): Promise<Outcome> => {
-  const replies = deps.broker.expectReplies(message.id);
+export const dispatch = async (deps: DispatchDeps, sending: Sending): Promise<Outcome> => {
+  const replies = deps.broker.expectReplies(sending.message.id);
   try {
-    const published = await publishSend(deps, message, code);
-    return await converse(deps, ref, replies, published);
+    const published = await publishSend(deps, sending);
+    return await converse(deps, sending.ref, replies, published);
   } finally {
     replies.close();
   }

@@ -44,6 +44,7 @@ const undelivered = async (
     sealedCode,
     tried: [],
     reason: null,
+    reachable: null,
     late: true,
     waiter: undefined,
     deadlineMs: undefined,

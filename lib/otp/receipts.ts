@@ -66,6 +66,7 @@ const onFailed = async (
     sealedCode,
     tried: [],
     reason: null,
+    reachable: null,
     late: !held,
     waiter,
     deadlineMs: held ? deps.clock.now() + fallbackPatienceMs : undefined,
@@ -92,12 +93,25 @@ const handleReceipt = async (deps: DeliveryDeps, receipt: Receipt): Promise<void
     : onGood(deps, receipt, effect);
 };
 
+const rank = { sent: 0, failed: 1, delivered: 2, read: 3 } as const;
+
+/** Of several receipts for one message in one call the strongest says all that the others say. */
+const strongest = (receipts: readonly Receipt[]): Receipt[] => {
+  const byMessage = new Map<string, Receipt>();
+  for (const receipt of receipts) {
+    const known = byMessage.get(receipt.message_id);
+    if (!known || rank[receipt.status] > rank[known.status])
+      byMessage.set(receipt.message_id, receipt);
+  }
+  return [...byMessage.values()];
+};
+
 /** Handles the job whatsapp.status: receipts of one webhook call, or messages whose time has come. */
 export const handleWhatsappStatus = async (
   deps: DeliveryDeps,
   job: StatusJob,
 ): Promise<JobOutcome> => {
-  await Promise.all(job.receipts.map((receipt) => handleReceipt(deps, receipt)));
+  await Promise.all(strongest(job.receipts).map((receipt) => handleReceipt(deps, receipt)));
   await handleDue(deps, job.due);
   return { kind: 'done' };
 };

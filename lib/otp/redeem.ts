@@ -75,6 +75,7 @@ const sendFresh = async (deps: RedeemDeps, message: Message): Promise<void> => {
       sealed_code: sealCode(deps.sealer, message.id, code),
       tried: ['whatsapp'],
       reason: 'not_on_channel',
+      reachable: null,
       late: true,
     },
     { messageId: message.id, requestId: message.requestId },

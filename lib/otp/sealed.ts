@@ -30,6 +30,7 @@ export const openJob = (
       sealedCode: job.sealed_code,
       tried: job.tried,
       reason: job.reason as FailureReason | null,
+      reachable: job.reachable,
       late: job.late,
       waiter: replyTo && correlationId ? { replyTo, correlationId } : undefined,
       deadlineMs: meta.deadlineMs,

@@ -1,170 +1,17 @@
-// Sending a code, ours or the caller's: every check in its order, then the dispatch, then the caller's answer.
-
-import type { QuoteSend } from '../billing/quote.ts';
-import type { Idempotency, IdempotencyToken, StoredAnswer } from '../idempotency/store.ts';
-import { fail, type ServiceError } from '../kernel/errors.ts';
-import { newId, toMessageId } from '../kernel/ids.ts';
-import { phoneFacts } from '../kernel/phone.ts';
-import type { RecipientKeys } from '../kernel/recipients.ts';
-import type { Principal } from '../keys/rules.ts';
-import type { AdmissionLimits, Receipt } from '../limits/admission.ts';
-import { type Allowance, refusalExtras } from '../limits/answers.ts';
-import type { Tier } from '../limits/rules.ts';
-import { issueLink } from '../links/issue.ts';
-import type { LinkStore } from '../links/store.ts';
-import type { Message, Origin } from '../messages/rules.ts';
-import type { MessageStore } from '../messages/store.ts';
-import { type DispatchDeps, dispatch } from './dispatch.ts';
-import { cooldownSeconds, errorOf, newCode, type Outcome } from './rules.ts';
-import { magicError, magicExtras } from './sandbox.ts';
-import type { LiveRef } from './store.ts';
-
-export type SendDeps = DispatchDeps & {
-  idempotency: Idempotency;
-  admission: AdmissionLimits;
-  quote: QuoteSend;
-  links: LinkStore;
-  messages: MessageStore;
-  recipients: RecipientKeys;
-  botUsername: string;
-};
-
-export type SendCommand = {
-  principal: Principal;
-  tier: Tier;
-  origin: Origin;
-  phone: string;
-  /** The caller's own code, for a deliver. */
-  code: string | undefined;
-  requestId: string;
-  /** The caller's Idempotency-Key and what it was used for. */
-  once: { key: string; fingerprint: string } | undefined;
-  /** Told the account's allowances, admitted or not. */
-  onWindow(window: Allowance[]): void;
-};
-
-export type SendAnswer = {
-  message_id: string;
-  status: 'sent';
-  expires_in: number;
-  cooldown_seconds: number;
-};
-
-export type SendResult = { data: SendAnswer; originalRequestId: string | undefined };
-
-/** Number types that only cost or cannot receive a message (reference 06 section 3.6). */
-const refusedKinds = new Set(['PREMIUM_RATE', 'SHARED_COST', 'PAGER', 'VOICEMAIL', 'UAN']);
-
-const countryOf = ({ principal, phone }: SendCommand): string => {
-  const { possible, kind, country } = phoneFacts(phone);
-  const refused = !possible || (kind !== undefined && refusedKinds.has(kind));
-  // The sandbox's numbers are nobody's, and look it.
-  if (refused && principal.mode === 'live') throw fail('INVALID_PHONE');
-  return country;
-};
-
-const refuseMagic = (deps: SendDeps, { principal, phone }: SendCommand): void => {
-  const code = principal.mode === 'test' ? magicError(phone, 'admission') : undefined;
-  if (code) throw fail(code, magicExtras(code, deps.clock.now()));
-};
-
-const admit = async (deps: SendDeps, command: SendCommand): Promise<Receipt | null> => {
-  const { accountId, keyId, mode } = command.principal;
-  const admission = await deps.admission.admit({
-    operation: command.origin,
-    accountId,
-    keyId,
-    mode,
-    phoneKey: deps.recipients.ofPhone(command.phone),
-    tier: command.tier,
-  });
-  command.onWindow(admission.window);
-  if (admission.admitted) return admission.receipt;
-  throw fail('RATE_LIMIT_EXCEEDED', refusalExtras(admission.refusal));
-};
-
-const answerOf = (deps: SendDeps, id: string, expiresAt: number): SendAnswer => ({
-  message_id: toMessageId(id),
-  status: 'sent',
-  expires_in: Math.max(Math.ceil((expiresAt - deps.clock.now()) / 1000), 0),
-  cooldown_seconds: cooldownSeconds,
-});
-
-const waitSeconds = 30;
-
-/** The error for a send that no channel took, with what the caller needs to go on. */
-const failure = async (
-  deps: SendDeps,
-  command: SendCommand,
-  outcome: Extract<Outcome, { kind: 'failed' }>,
-): Promise<ServiceError> => {
-  const code = errorOf(outcome.reason);
-  const { accountId, mode } = command.principal;
-  const { phone, requestId, origin } = command;
-  if (code === 'CHANNEL_NOT_LINKED') {
-    const recipient = deps.recipients.ofRecipient(accountId, mode, phone);
-    await deps.links.noteAttempt(recipient, origin);
-    const { url } = await issueLink(deps, { accountId, mode, phone, requestId });
-    return fail(code, { telegram_bot_url: url });
-  }
-  const seconds = outcome.retryAfterSeconds ?? waitSeconds;
-  if (code === 'RATE_LIMIT_EXCEEDED') {
-    const reset = new Date(deps.clock.now() + seconds * 1000).toISOString();
-    return fail(code, {
-      ...{ reason: 'recipient_protection', layer: 'origin', dimension: 'recipient' },
-      ...{ retry_after_seconds: seconds, reset_at: reset },
-    });
-  }
-  const waits = code === 'TELEGRAM_UNAVAILABLE' || code === 'CENTRAL_WHATSAPP_PAUSED';
-  return fail(code, waits ? { retry_after_seconds: seconds } : {});
-};
-
-const inProgress = () => fail('IDEMPOTENCY_KEY_IN_PROGRESS', { retry_after_seconds: 1 });
-
-/** Another message was sent under this key, and only MySQL knew. */
-const duplicateAnswer = async (
-  deps: SendDeps,
-  accountId: string,
-  id: string,
-): Promise<SendAnswer> => {
-  const stored = await deps.messages.find(accountId, id);
-  if (stored?.facts.expiresAt == null) throw inProgress();
-  return answerOf(deps, id, stored.facts.expiresAt);
-};
-
-/** Quote, limits, dispatch: what happens once for one Idempotency-Key. */
-const perform = async (
-  deps: SendDeps,
-  command: SendCommand,
-  own: { id: string; keyHash: string | null },
-): Promise<SendAnswer> => {
-  const { principal, phone, origin, requestId } = command;
-  const { accountId, mode, account } = principal;
-  refuseMagic(deps, command);
-  const country = countryOf(command);
-  const quote = await deps.quote({ account, mode, country });
-  const receipt = await admit(deps, command);
-  const message: Message = {
-    ...{ id: own.id, accountId, mode, origin, phone, country, requestId },
-    ...quote,
-    idempotencyHash: own.keyHash,
-  };
-  const ref: LiveRef = {
-    id: own.id,
-    recipient: deps.recipients.ofRecipient(accountId, mode, phone),
-  };
-  try {
-    const outcome = await dispatch(deps, message, ref, command.code ?? newCode(mode));
-    if (outcome.kind === 'duplicate')
-      return await duplicateAnswer(deps, accountId, outcome.messageId);
-    if (outcome.kind === 'failed') throw await failure(deps, command, outcome);
-    return answerOf(deps, own.id, outcome.expiresAt);
-  } catch (error) {
-    // Nothing was delivered: the same user may try again at once (reference 06 section 2.5).
-    if (!isOpen(error)) await deps.admission.giveBack(receipt).catch(() => undefined);
-    throw error;
-  }
-};
+// Sending a code, ours or the caller's, once per Idempotency-Key.
+import type { IdempotencyToken, StoredAnswer } from '../idempotency/store.ts';
+import { fail } from '../kernel/errors.ts';
+import { newId } from '../kernel/ids.ts';
+import {
+  answerOf,
+  inProgress,
+  isOpen,
+  perform,
+  type SendAnswer,
+  type SendCommand,
+  type SendDeps,
+  type SendResult,
+} from './perform.ts';
 
 /** The id a taken-over key goes on with, or the answer if its message went out after all. */
 const takeOver = async (
@@ -188,12 +35,6 @@ const takeOver = async (
   await deps.idempotency.renewMessageId(taken.token, id);
   return { id };
 };
-
-/** Whether an error leaves open what happened: then the key stays locked to its message. */
-const isOpen = (error: unknown): boolean =>
-  !(error instanceof Error) ||
-  error.name !== 'ServiceError' ||
-  (error as ServiceError).code === 'INTERNAL_ERROR';
 
 const performOnce = async (
   deps: SendDeps,
