@@ -1,6 +1,6 @@
 // Answers: {data} or {error}, and what every answer carries.
 import type { ParameterizedContext } from 'koa';
-import { RedisUnavailable } from '../lib/infra/redis.ts';
+import { isOutage } from '../lib/infra/outages.ts';
 import { errorCatalogue, fail, ServiceError } from '../lib/kernel/errors.ts';
 import type { RequestState } from './context.ts';
 
@@ -8,29 +8,10 @@ export type Context = ParameterizedContext<RequestState>;
 
 const retrySeconds = 5;
 
-const networkCodes = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'ETIMEDOUT',
-  'PROTOCOL_CONNECTION_LOST',
-  'EPIPE',
-  'ENOTFOUND',
-]);
-
-const isDatabaseOutage = (error: unknown): boolean => {
-  if (!(error instanceof Error)) return false;
-  const code = 'code' in error ? String(error.code) : '';
-  return (
-    error.name === 'KnexTimeoutError' ||
-    networkCodes.has(code) ||
-    code.startsWith('ER_SERVER_SHUTDOWN')
-  );
-};
-
 /** The catalogue's error for whatever was thrown; anything unexpected is INTERNAL_ERROR and keeps its cause. */
 export const toServiceError = (error: unknown): ServiceError => {
   if (error instanceof ServiceError) return error;
-  if (error instanceof RedisUnavailable || isDatabaseOutage(error)) {
+  if (isOutage(error)) {
     return fail('SERVICE_UNAVAILABLE', { retry_after_seconds: retrySeconds }, { cause: error });
   }
   return fail('INTERNAL_ERROR', {}, { cause: error });

@@ -8,6 +8,7 @@ import { createReservations } from './idempotency/reservations.ts';
 import { createIdempotency } from './idempotency/store.ts';
 import { createHttp } from './infra/http.ts';
 import { createMysql } from './infra/mysql.ts';
+import { isOutage } from './infra/outages.ts';
 import { createBroker } from './infra/queue/broker.ts';
 import { closeRedis, createRedis } from './infra/redis.ts';
 import { jobs } from './jobs.ts';
@@ -55,6 +56,7 @@ const openInfra = ({ config, log, processName, clock }: Required<AppOptions>) =>
     log,
     clock,
     publishTimeoutMs: config.publishTimeoutMs,
+    isOutage,
   });
   return { db, redis, broker };
 };

@@ -1,5 +1,6 @@
 // The second line of idempotency: a unique key in MySQL, for the day Redis has forgotten.
 import { type Database, withLockRetry } from '../infra/mysql.ts';
+import { isOutage } from '../infra/outages.ts';
 import { day } from '../kernel/clock.ts';
 import { createGrouper } from '../kernel/grouper.ts';
 import { idBytes, idText } from '../kernel/ids.ts';
@@ -41,6 +42,7 @@ export const createReservations = (db: Database, now: () => number): Reservation
   const grouped = createGrouper<Reservable, string>({
     maxSize: 100,
     maxWaitMs: 2,
+    blamesOne: (error) => !isOutage(error),
     run: async (items) => {
       const at = now();
       const rows = items.map((item) => [...tupleOf(item), idBytes(item.id), at + day]);

@@ -17,6 +17,8 @@ export const createGrouper = <I, O>(options: {
   maxSize: number;
   maxWaitMs: number;
   run(items: I[]): Promise<O[]>;
+  /** Whether one item of the group may be the cause of an error: then each is run alone. */
+  blamesOne?(error: unknown): boolean;
 }): Grouper<I, O> => {
   let waiting: Waiting<I, O>[] = [];
   let timer: NodeJS.Timeout | undefined;
@@ -29,6 +31,10 @@ export const createGrouper = <I, O>(options: {
         entry.resolve(results[index] as O);
       });
     } catch (error) {
+      if (group.length > 1 && options.blamesOne?.(error)) {
+        for (const entry of group) await runGroup([entry]);
+        return;
+      }
       for (const entry of group) entry.reject(error);
     }
   };

@@ -1,5 +1,6 @@
 // The history of messages: every event, once, in MySQL.
 import { type Database, withLockRetry } from '../infra/mysql.ts';
+import { isOutage } from '../infra/outages.ts';
 import type { EventWire } from '../jobs.ts';
 import { createGrouper } from '../kernel/grouper.ts';
 import { idBytes } from '../kernel/ids.ts';
@@ -24,6 +25,7 @@ export const createHistory = (db: Database): History => {
   const grouped = createGrouper<unknown[][], undefined>({
     maxSize: 50,
     maxWaitMs: 20,
+    blamesOne: (error) => !isOutage(error),
     run: async (groups) => {
       await withLockRetry(() => db.raw(insert, [groups.flat() as unknown as string]));
       return [];

@@ -1,6 +1,7 @@
 // Messages in MySQL: facts are merged into rows in groups, and read back.
 import type { Database } from '../infra/mysql.ts';
 import { withLockRetry } from '../infra/mysql.ts';
+import { isOutage } from '../infra/outages.ts';
 import { createGrouper } from '../kernel/grouper.ts';
 import { idBytes, idText } from '../kernel/ids.ts';
 import {
@@ -121,6 +122,7 @@ export const createMessageStore = (db: Database, deliverySeconds: number) => {
   const grouped = createGrouper<unknown[], undefined>({
     maxSize: 200,
     maxWaitMs: 3,
+    blamesOne: (error) => !isOutage(error),
     run: async (rows) => {
       await withLockRetry(() => db.raw(merge, [rows as unknown as string, deliverySeconds * 1000]));
       return [];

@@ -3,7 +3,7 @@ import type { Broker } from '../infra/queue/broker.ts';
 import { OutcomeUnknown } from '../infra/queue/errors.ts';
 import { whatsappSend } from '../jobs.ts';
 import type { Clock } from '../kernel/clock.ts';
-import { fail } from '../kernel/errors.ts';
+import { fail, ServiceError } from '../kernel/errors.ts';
 import type { Log } from '../kernel/log.ts';
 import type { Sealer } from '../kernel/secrets.ts';
 import type { Message } from '../messages/rules.ts';
@@ -13,7 +13,7 @@ import { sealCode } from './sealed.ts';
 import type { LiveRef, LiveStore } from './store.ts';
 
 export type DispatchDeps = {
-  broker: Pick<Broker, 'publish' | 'expectReplies' | 'replyAddress'>;
+  broker: Pick<Broker, 'publish' | 'expectReplies' | 'ready' | 'replyAddress'>;
   live: LiveStore;
   sealer: Sealer;
   clock: Clock;
@@ -124,6 +124,11 @@ const converse = async (
   return first.kind === 'accepted' && first.hold ? awaitReceipt(deps, replies, first) : first;
 };
 
+/** Once a job may be queued, an engine that is away leaves open what became of it. */
+const unsure = (error: unknown): never => {
+  throw error instanceof ServiceError ? error : fail('INTERNAL_ERROR', {}, { cause: error });
+};
+
 /**
  * Sends a code through the workers and answers what became of it.
  * @throws SERVICE_UNAVAILABLE when nothing was queued, INTERNAL_ERROR when nobody can say, RedisUnavailable
@@ -132,7 +137,7 @@ export const dispatch = async (deps: DispatchDeps, sending: Sending): Promise<Ou
   const replies = deps.broker.expectReplies(sending.message.id);
   try {
     const published = await publishSend(deps, sending);
-    return await converse(deps, sending.ref, replies, published);
+    return await converse(deps, sending.ref, replies, published).catch(unsure);
   } finally {
     replies.close();
   }

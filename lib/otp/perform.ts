@@ -95,6 +95,7 @@ export const answerOf = (deps: SendDeps, id: string, expiresAt: number): SendAns
 });
 
 const waitSeconds = 30;
+const retrySeconds = 5;
 
 /** The error for a send that no channel took, with what the caller needs to go on. */
 const failure = async (
@@ -150,6 +151,9 @@ export const perform = async (
 ): Promise<SendAnswer> => {
   const { principal, phone, origin, requestId } = command;
   const { accountId, mode, account } = principal;
+  // Nothing is taken from any limit for a send that could not be queued.
+  if (!deps.broker.ready())
+    throw fail('SERVICE_UNAVAILABLE', { retry_after_seconds: retrySeconds });
   refuseMagic(deps, command);
   const country = countryOf(command);
   const quote = await deps.quote({ account, mode, country });

@@ -44,7 +44,8 @@ const performOnce = async (
   const { token, messageId, taken } = own;
   const keep = async (data: SendAnswer): Promise<SendResult> => {
     const answer: StoredAnswer = { status: 200, data, requestId: command.requestId };
-    await deps.idempotency.complete(token, answer);
+    // The code is out, whether or not Redis can note it: a later retry finds the message by its id.
+    await deps.idempotency.complete(token, answer).catch(() => undefined);
     return { data, originalRequestId: undefined };
   };
   try {

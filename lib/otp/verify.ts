@@ -115,7 +115,11 @@ export const verifyOtp = async (deps: VerifyDeps, command: VerifyCommand): Promi
   await admit(deps, command);
   const recipient = deps.recipients.ofRecipient(principal.accountId, principal.mode, phone);
   const now = deps.clock.now();
-  const verdict = await deps.live.verify(recipient, codeMacs(deps.peppers, recipient, code), now);
+  const macs = codeMacs(deps.peppers, recipient, code);
+  const verdict = await deps.live.verify(recipient, macs, now).catch((error: unknown) => {
+    // The code may have been used up: that is no "nothing was done".
+    throw fail('INTERNAL_ERROR', {}, { cause: error });
+  });
   switch (verdict.kind) {
     case 'verified':
       return onVerified(deps, command, verdict);

@@ -17,6 +17,8 @@ export type BrokerOptions = {
   jobs: readonly Job[];
   log: Log;
   clock: Clock;
+  /** Whether an error of a handler passes by itself (an engine is away). */
+  isOutage(error: unknown): boolean;
   /** How long the broker may take to confirm; default 10 s. */
   publishTimeoutMs?: number;
 };
@@ -86,7 +88,10 @@ export const createBroker = (options: BrokerOptions): Broker => {
 
   const receiving = createReceiving({
     ...{ urls, jobs, log, name: `${processName} consume` },
-    consumers: { publisher, clock, log, onHandled: (job, kind) => count(`${job}.${kind}`) },
+    consumers: {
+      ...{ publisher, clock, log, isOutage: options.isOutage },
+      onHandled: (job, kind) => count(`${job}.${kind}`),
+    },
     onChange: () => {
       if (ready()) onUp();
     },

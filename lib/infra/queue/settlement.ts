@@ -8,7 +8,16 @@ import { failedProperties, type Handler, type Meta, type Outcome } from './messa
 import type { Publisher } from './publisher.ts';
 import { waitQueue } from './topology.ts';
 
-export type SettlementDeps = { publisher: Pick<Publisher, 'send'>; clock: Clock; log: Log };
+export type SettlementDeps = {
+  publisher: Pick<Publisher, 'send'>;
+  clock: Clock;
+  log: Log;
+  /** Whether an error passes by itself: then the job waits and comes again, and no attempt is counted. */
+  isOutage(error: unknown): boolean;
+};
+
+/** An outcome, or an engine that is away. */
+type Handled = Outcome | { kind: 'wait'; reason: string };
 
 /** The rung of the ladder that waits at least `seconds`, else the longest. */
 export const rungFor = (ladder: readonly number[], seconds: number): number =>
@@ -37,7 +46,7 @@ const outcomeOf = async <P>(
   job: Job<P>,
   handle: Handler<P>,
   { message, meta }: { message: ConsumeMessage; meta: Meta },
-): Promise<Outcome> => {
+): Promise<Handled> => {
   const decoded = decode(job, message.content);
   if ('fault' in decoded) return { kind: 'dead', reason: decoded.fault };
   try {
@@ -46,7 +55,7 @@ const outcomeOf = async <P>(
     const { messageId, attempt } = meta;
     const reason = describeError(error);
     deps.log.warn({ job: job.name, message_id: messageId, attempt, reason }, 'job failed');
-    return { kind: 'retry', reason };
+    return { kind: deps.isOutage(error) ? 'wait' : 'retry', reason };
   }
 };
 
@@ -69,24 +78,20 @@ export const settle = async <P>(
     return 'dead';
   };
 
+  const climb = async (seconds: number, reason: string, nextAttempt: number): Promise<'retry'> => {
+    const failure = { reason, detail: reason, queue: job.name, attempt: nextAttempt };
+    const properties = { ...failedProperties(meta, failure, clock.now()), mandatory: true };
+    const rung = waitQueue(job.name, rungFor(job.retrySeconds, seconds));
+    await publisher.send('retry', rung, message.content, properties);
+    return 'retry';
+  };
+
   const outcome = await outcomeOf(deps, job, handle, received);
   if (outcome.kind === 'done') return 'done';
   if (outcome.kind === 'dead') return bury(outcome.reason, outcome.reason);
+  if (outcome.kind === 'wait') return climb(1, outcome.reason, attempt);
   const final = finalReason(meta, clock.now());
   if (final) return bury(final, outcome.reason);
   const wanted = outcome.afterSeconds ?? job.retrySeconds[attempt - 1] ?? 1;
-  const failure = {
-    ...{ reason: outcome.reason, detail: outcome.reason },
-    ...{ queue: job.name, attempt: attempt + 1 },
-  };
-  await publisher.send(
-    'retry',
-    waitQueue(job.name, rungFor(job.retrySeconds, wanted)),
-    message.content,
-    {
-      ...failedProperties(meta, failure, clock.now()),
-      mandatory: true,
-    },
-  );
-  return 'retry';
+  return climb(wanted, outcome.reason, attempt + 1);
 };
