@@ -31,13 +31,17 @@ const startupSql = (password: string): string =>
     '',
   ].join('\n');
 
-const makeData = async (programs: Programs, folder: string, signal: AbortSignal) => {
+const makeData = async (
+  { programs, folder, temporary }: { programs: Programs; folder: string; temporary: string },
+  signal: AbortSignal,
+): Promise<void> => {
   if (existsSync(folder)) return;
   const draft = `${folder}.new`;
   rmSync(draft, { recursive: true, force: true });
   mkdirSync(draft, { recursive: true });
   const { file, args } = initialize(programs, draft);
-  const done = await runCommand(file, [...args, ...asUser()], { signal, group: true });
+  const env = { ...process.env, TMPDIR: temporary };
+  const done = await runCommand(file, [...args, ...asUser()], { env, signal, group: true });
   signal.throwIfAborted();
   if (done.code !== 0) throw new Error(`${file} failed:\n${done.output}`);
   renameSync(draft, folder);
@@ -46,12 +50,15 @@ const makeData = async (programs: Programs, folder: string, signal: AbortSignal)
 /** Describes a private database server with its data in `<state>/mysql`. */
 export const createMariadb = ({ state, ports, programs }: EngineContext): Engine => {
   const folder = state.at('mysql');
+  // A server deletes what looks like its old temporary tables: a shared folder would lose others'.
+  const temporary = state.at('mysql.tmp');
   const startup = state.at('mysql.sql');
   const password = state.secret('mysqlPassword');
   const mariadb = programs.mariadbd !== undefined || programs.mysql_install_db !== undefined;
   return {
     prepare: async (signal) => {
-      await makeData(programs, folder, signal);
+      mkdirSync(temporary, { recursive: true });
+      await makeData({ programs, folder, temporary }, signal);
       writeFileSync(startup, startupSql(password), { mode: 0o600 });
     },
     programs: [
@@ -66,6 +73,7 @@ export const createMariadb = ({ state, ports, programs }: EngineContext): Engine
           '--bind-address=127.0.0.1',
           // Relative to the data: a path in a deep checkout would be too long for a socket.
           '--socket=mysql.sock',
+          `--tmpdir=${temporary}`,
           `--pid-file=${state.at('mysql.pid')}`,
           `--init-file=${startup}`,
           '--skip-name-resolve',

@@ -1,7 +1,7 @@
 // The life of one command: its state folder, what it keeps running, and an orderly end whatever happens.
 import { resolve } from 'node:path';
 import { ClosedError } from './program.ts';
-import { openState, ownerOf, type State } from './state.ts';
+import { openState, type State } from './state.ts';
 import { createSupervisor, type Supervisor } from './supervisor.ts';
 
 export type Session = {
@@ -16,6 +16,8 @@ export type Session = {
 
 export type SessionOptions = {
   folder: string;
+  /** Takes a folder beside it when another command is using it; otherwise that is an error. */
+  orNext?: boolean;
   /** Starts with an empty folder and throws the data away at the end; logs stay. */
   disposable: boolean;
   /** Programs in the order in which they are ended; those of one row end together. */
@@ -34,14 +36,6 @@ const settleWithinMs = 180_000;
 /** The folder of this command under TESSERA_STATE (default `.local` of the checkout). */
 export const stateFolder = (part = ''): string =>
   resolve(import.meta.dirname, '../..', process.env.TESSERA_STATE || '.local', part);
-
-/** `folder`, or the first of `folder-2`, `folder-3`, … that no other command is using. */
-export const unusedFolder = (folder: string): string => {
-  for (let number = 1; ; number += 1) {
-    const candidate = number === 1 ? folder : `${folder}-${number}`;
-    if (!ownerOf(candidate)) return candidate;
-  }
-};
 
 const say = (line: string): void => {
   process.stderr.write(`${line}\n`);
@@ -86,7 +80,8 @@ const runBody = async (
 };
 
 const openSession = async (options: SessionOptions, signal: AbortSignal): Promise<Session> => {
-  const state = await openState(options.folder, { wipe: options.disposable });
+  const { disposable, orNext = false } = options;
+  const state = await openState(options.folder, { wipe: disposable, orNext });
   // Tells the bootstrap what to clean up if we are killed.
   process.send?.({ state: state.folder });
   const supervisor = createSupervisor({ state, say, onRestart: () => session.afterRestart() });

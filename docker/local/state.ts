@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { claim } from './claim.ts';
 import { endProcess, identify, isRunning, type ProcessRef } from './processes.ts';
 
 type Entry = ProcessRef & { signal: NodeJS.Signals };
@@ -59,23 +60,33 @@ const endAll = async (processes: Register['processes']): Promise<void> => {
   await Promise.all(ends);
 };
 
-/** Ends every process that a killed run left behind in `folder`. */
-export const endLeftovers = async (folder: string): Promise<void> =>
-  endAll(readRegister(folder)?.processes ?? {});
-
-/** Whether another live process works in `folder`. */
-export const ownerOf = (folder: string): ProcessRef | undefined => {
-  const owner = readRegister(folder)?.owner;
-  return owner && owner.pid !== process.pid && isRunning(owner) ? owner : undefined;
+/** Ends every process that a killed run left behind in `folder`; those of a living one go on. */
+export const endLeftovers = async (folder: string): Promise<void> => {
+  const register = readRegister(folder);
+  if (register && !isRunning(register.owner)) await endAll(register.processes);
 };
 
-const untilFree = async (folder: string): Promise<void> => {
-  while (readRegister(folder)?.stopping && ownerOf(folder)) await sleep(100);
-  const owner = ownerOf(folder);
-  if (!owner) return;
-  throw new StateInUseError(
-    `Tessera runs here already (process ${owner.pid}, data in ${folder}). End it first, or set TESSERA_STATE to another folder.`,
+const inUse = (folder: string): StateInUseError => {
+  const owner = readRegister(folder)?.owner.pid ?? 'unknown';
+  return new StateInUseError(
+    `Tessera runs here already (process ${owner}, data in ${folder}). End it first, or set TESSERA_STATE to another folder.`,
   );
+};
+
+// A run that is stopping gives the folder free in a moment.
+const claimWhenFree = async (folder: string): Promise<void> => {
+  while (!(await claim(folder))) {
+    if (!readRegister(folder)?.stopping) throw inUse(folder);
+    await sleep(100);
+  }
+};
+
+// The folder, or the first of folder-2, folder-3, … that no other command is using.
+const claimUnused = async (folder: string): Promise<string> => {
+  for (let number = 1; ; number += 1) {
+    const candidate = number === 1 ? folder : `${folder}-${number}`;
+    if (await claim(candidate)) return candidate;
+  }
 };
 
 const random = (): string => randomBytes(20).toString('hex');
@@ -87,11 +98,15 @@ const emptyFolder = (folder: string, kept: readonly string[] = []): void => {
 
 /**
  * Opens the folder and takes it over from a run that was killed. `wipe` starts with empty data.
- * Waits for an owner that is stopping.
+ * Waits for an owner that is stopping; `orNext` takes a folder beside it instead when it is in use.
  * @throws StateInUseError when its owner is alive and goes on.
  */
-export const openState = async (folder: string, options: { wipe: boolean }): Promise<State> => {
-  await untilFree(folder);
+export const openState = async (
+  wanted: string,
+  options: { wipe: boolean; orNext: boolean },
+): Promise<State> => {
+  const folder = options.orNext ? await claimUnused(wanted) : wanted;
+  if (!options.orNext) await claimWhenFree(folder);
   mkdirSync(folder, { recursive: true });
 
   const at = (...parts: string[]) => join(folder, ...parts);

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { join, resolve } from 'node:path';
 import { engineProcesses, startEngines } from './engines.ts';
-import { runSession, type Session, stateFolder, unusedFolder } from './session.ts';
+import { runSession, type Session, stateFolder } from './session.ts';
 
 const variables = [
   'TESSERA_TEST_MYSQL_URL',
@@ -55,7 +55,8 @@ export const runWithTestEngines = async (part: string, args: readonly string[]):
   }
   await runSession(
     {
-      folder: unusedFolder(stateFolder(part)),
+      folder: stateFolder(part),
+      orNext: true,
       disposable: true,
       stopOrder: engineProcesses,
       stoppedCode: 130,
