@@ -7,8 +7,8 @@ export type TestPhone = {
   /** The newest code that arrived, or ''. */
   code(): Promise<string>;
   behave(behaviour: { whatsapp?: string; telegram?: string; delay_ms?: number }): Promise<void>;
-  /** Taps a link; `contact` is shared when asked for (null: none). */
-  tap(url: unknown, contact?: string | null): Promise<void>;
+  /** Taps a link; `contact` is shared when asked for (null: none). Answers what the bot said. */
+  tap(url: unknown, contact?: string | null): Promise<string[]>;
 };
 
 let nextNumber = (process.pid * 7_919 + Date.now()) % 7_900_000;
@@ -44,7 +44,8 @@ export const createPhone = (simUrl: string, number = aNumber()): TestPhone => {
     },
     tap: async (url, contact) => {
       const shared = contact === undefined ? {} : { contact };
-      await ask(`${base}/telegram/start`, 'POST', { url, ...shared });
+      const heard = await ask(`${base}/telegram/start`, 'POST', { url, ...shared });
+      return (heard as { messages: string[] }).messages;
     },
   };
 };

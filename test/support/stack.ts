@@ -12,7 +12,7 @@ import type { Mode } from '../../lib/messages/rules.ts';
 import { migrationSource } from '../../migrations/source.ts';
 import { type Running, runWorker } from '../../workers/run.ts';
 import { workers } from '../../workers/workers.ts';
-import { createSimulators, type Simulators } from '../sim0/server.ts';
+import { createSimulators } from '../simulators/server.ts';
 import { type Client, createClient } from './client.ts';
 import { createDatabase } from './databases.ts';
 import { testUrl, uniqueName } from './names.ts';
@@ -26,7 +26,7 @@ export type Stack = {
   api: ApiApp;
   worker: WorkerApp;
   config: Config;
-  sim: Simulators;
+  sim: Awaited<ReturnType<typeof createSimulators>>;
   url: string;
   /** A phone nobody else uses. */
   phone(): TestPhone;
