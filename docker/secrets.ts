@@ -1,22 +1,31 @@
-// Makes the secrets of a Docker installation once: node docker/secrets.ts <file>. Settings given by hand win over them.
+// Loaded before a process of the Docker installation: gives it the secrets nobody set, made once and kept in a volume.
+//   node --import ./docker/secrets.ts api/main.ts
 import { randomBytes } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 
-const named = (): string => `k1:${randomBytes(32).toString('base64')}`;
+const file = process.env.TESSERA_SECRETS || '/secrets/secrets.json';
 
-const secrets: Record<string, string> = {
-  CODE_PEPPERS: named(),
-  PHONE_PEPPER: named(),
-  SEALING_KEYS: named(),
+// The form of lib/kernel/config.ts: id:base64 of 32 bytes.
+const namedKey = (): string => `k1:${randomBytes(32).toString('base64')}`;
+
+const makeSecrets = (): Record<string, string> => ({
+  CODE_PEPPERS: namedKey(),
+  PHONE_PEPPER: namedKey(),
+  SEALING_KEYS: namedKey(),
   OPS_TOKEN: randomBytes(24).toString('hex'),
+});
+
+const isThere = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'EEXIST';
+
+// The migration runs alone before everything else, so only it ever gets to write the file.
+const readSecrets = (): Record<string, string> => {
+  try {
+    writeFileSync(file, JSON.stringify(makeSecrets()), { flag: 'wx', mode: 0o600 });
+  } catch (error) {
+    if (!isThere(error)) throw error;
+  }
+  return JSON.parse(readFileSync(file, 'utf8')) as Record<string, string>;
 };
 
-const file = process.argv[2] ?? '/secrets/env';
-const lines = Object.entries(secrets).map(([name, value]) => `${name}="${value}"\n`);
-try {
-  writeFileSync(file, lines.join(''), { flag: 'wx', mode: 0o600 });
-  process.stdout.write('Secrets made.\n');
-} catch (error) {
-  if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
-  process.stdout.write('The secrets of an earlier start are kept.\n');
-}
+for (const [name, value] of Object.entries(readSecrets())) process.env[name] ||= value;
