@@ -7,11 +7,8 @@ import { exchanges, topologyOf } from './topology.ts';
 export const declare = async (model: ChannelModel, jobs: readonly Job[]): Promise<void> => {
   const channel = await model.createChannel();
   channel.on('error', () => undefined);
-  for (const [name, { type, alternate }] of Object.entries(exchanges)) {
-    await channel.assertExchange(name, type, {
-      durable: true,
-      ...(alternate ? { alternateExchange: alternate } : {}),
-    });
+  for (const [name, type] of Object.entries(exchanges)) {
+    await channel.assertExchange(name, type, { durable: true });
   }
   const { queues, bindings } = topologyOf(jobs);
   await Promise.all(

@@ -1,12 +1,12 @@
 // The topology, read off the job catalogue: exchanges, queues with their arguments, and bindings.
 import type { Job } from '../../jobs.ts';
 
+/** No alternate exchange: it would take what no queue takes, and the publisher would never hear of it. */
 export const exchanges = {
-  job: { type: 'direct', alternate: 'unrouted' },
-  retry: { type: 'direct', alternate: undefined },
-  dead: { type: 'direct', alternate: undefined },
-  events: { type: 'topic', alternate: undefined },
-  unrouted: { type: 'fanout', alternate: undefined },
+  job: 'direct',
+  retry: 'direct',
+  dead: 'direct',
+  events: 'topic',
 } as const;
 
 export type QueuePlan = { name: string; arguments: Record<string, string | number> };
@@ -16,7 +16,6 @@ export type Topology = { queues: QueuePlan[]; bindings: BindingPlan[] };
 export const againQueue = (job: string): string => `${job}.again`;
 export const deadQueue = (job: string): string => `${job}.dead`;
 export const waitQueue = (job: string, seconds: number): string => `${job}.wait.${seconds}s`;
-export const unroutedQueue = 'unrouted';
 
 /** Crashes a message may cause before it is dead; deploys count too, hence the width (reference 04 section 3). */
 const deliveryLimit = 20;
@@ -67,6 +66,6 @@ const bindingsOf = ({ name, retrySeconds, bindings }: Job): BindingPlan[] => [
 
 /** Everything the jobs need on the broker. */
 export const topologyOf = (jobs: readonly Job[]): Topology => ({
-  queues: [...jobs.flatMap(queuesOf), { name: unroutedQueue, arguments: quorum }],
-  bindings: [...jobs.flatMap(bindingsOf), { queue: unroutedQueue, exchange: 'unrouted', key: '' }],
+  queues: jobs.flatMap(queuesOf),
+  bindings: jobs.flatMap(bindingsOf),
 });
