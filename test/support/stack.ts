@@ -15,6 +15,7 @@ import { workers } from '../../workers/workers.ts';
 import { createSimulators } from '../simulators/server.ts';
 import { type Client, createClient } from './client.ts';
 import { createDatabase } from './databases.ts';
+import { createLine, type Line } from './line.ts';
 import { testUrl, uniqueName } from './names.ts';
 import { createPhone, type TestPhone } from './phones.ts';
 import { shared, testEnvironment } from './settings.ts';
@@ -32,6 +33,8 @@ export type Stack = {
   phone(): TestPhone;
   /** An account of its own with a live and a test key. */
   customer(): Promise<Customer>;
+  /** The lines to the engines, when asked for by `cuttable`. */
+  lines: Record<'mysql' | 'redis' | 'amqp', Line> | undefined;
   /** Calls without a key. */
   anybody: Client;
   stopWorkers(...names: string[]): Promise<void>;
@@ -44,6 +47,8 @@ export type StackOptions = {
   clock?: Clock;
   log?: Log;
   workers?: string[];
+  /** The product reaches its engines over lines that the test can cut. */
+  cuttable?: boolean;
 };
 
 const allWorkers = ['whatsapp', 'telegram', 'billing', 'analytics', 'webhook'];
@@ -63,10 +68,18 @@ export const startStack = async (name: string, options: StackOptions = {}): Prom
     createSimulators({ port: 0, apiUrl: 'http://127.0.0.1:9', ...shared }),
   ]);
   await migrate(database.url);
+  const redisUrl = testUrl('TESSERA_TEST_REDIS_URL').href;
+  const lines = options.cuttable
+    ? {
+        mysql: await createLine(database.url),
+        redis: await createLine(redisUrl),
+        amqp: await createLine(vhost.url),
+      }
+    : undefined;
   const engines = {
-    mysql: database.url,
-    redis: testUrl('TESSERA_TEST_REDIS_URL').href,
-    amqp: vhost.url,
+    mysql: lines?.mysql.through(database.url) ?? database.url,
+    redis: lines?.redis.through(redisUrl) ?? redisUrl,
+    amqp: lines?.amqp.through(vhost.url) ?? vhost.url,
     prefix: `t${uniqueName('').replaceAll('_', '-').slice(-16)}:`,
   };
   const config = loadConfig(testEnvironment(engines, sim.url, options.settings));
@@ -105,7 +118,7 @@ export const startStack = async (name: string, options: StackOptions = {}): Prom
   };
 
   return {
-    ...{ api, worker, config, sim, url, customer, startWorkers, stopWorkers },
+    ...{ api, worker, config, sim, url, lines, customer, startWorkers, stopWorkers },
     phone: () => createPhone(sim.url),
     anybody: createClient(url, undefined),
     close: async () => {
@@ -113,6 +126,7 @@ export const startStack = async (name: string, options: StackOptions = {}): Prom
       await listening.close();
       await stopWorkers(...running.keys());
       await Promise.all([api.close(), worker.close()]);
+      await Promise.all(Object.values(lines ?? {}).map((line) => line.close()));
       await Promise.all([database.drop(), vhost.drop()]);
     },
   };
