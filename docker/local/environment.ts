@@ -47,10 +47,8 @@ const providers = ({ secret }: State): Record<string, string> => ({
   TELEGRAM_WEBHOOK_SECRET: secret('telegramWebhookSecret'),
 });
 
-const standards = (state: State): Record<string, string> => ({
+const standards = (): Record<string, string> => ({
   TESSERA_ENV: 'development',
-  TESSERA_STATE: state.folder,
-  HOST: '127.0.0.1',
   LOG_LEVEL: 'info',
 });
 
@@ -75,11 +73,13 @@ export const buildEnvironment = (given: {
   const { WHATSAPP_BASE_URL, TELEGRAM_BASE_URL, ...fixed } = addresses(doors, engines);
   return {
     ...{ WHATSAPP_BASE_URL, TELEGRAM_BASE_URL },
-    ...standards(state),
+    ...standards(),
     ...secrets(state),
     ...providers(state),
     ...own,
     ...fixed,
     TESSERA_STATE: state.folder,
+    // Some shells set HOST to the name of the machine.
+    HOST: '127.0.0.1',
   };
 };
