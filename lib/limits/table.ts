@@ -7,6 +7,7 @@ export type Operation =
   | 'verify'
   | 'playground'
   | 'telegram_link'
+  | 'unauthenticated'
   | 'status'
   | 'read'
   | 'export'
@@ -169,6 +170,12 @@ export const readTable = [
   row('key_change', 20, hour, guarding('key_change', 'kc', 'Same account (key changes)')),
   row('webhook_change', 20, hour, guarding('webhook_change', 'wc', 'Same account (webhooks)')),
   row('connect', 30, hour, guarding('connect', 'cw', 'Same account (connection, template)')),
+  // The contract's backstop for calls that name no account: its upper end, since one address may be many servers.
+  row('source_send', 40, hour, {
+    ...guarding('unauthenticated', 'is', 'Unauthenticated source IP (send backstop)'),
+    dimension: 'source_ip',
+    group: 'source',
+  }),
   row('register', 5, hour, {
     ...guarding('register', 'ri', 'Same source IP (register)'),
     dimension: 'source_ip',
