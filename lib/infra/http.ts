@@ -54,7 +54,7 @@ const readText = async (body: AsyncIterable<Buffer>, maxBytes: number): Promise<
 
 const maxAnswerBytes = 256 * 1024;
 
-/** An HTTP client with at most `connections` connections per host; a call ends after `timeoutMs`. */
+/** An HTTP client with at most `connections` connections per host; `timeoutMs` bounds each silence of the other side. */
 export const createHttp = (options: { timeoutMs: number; connections: number }): Http => {
   const { timeoutMs, connections } = options;
   const agent = new Agent({
@@ -76,7 +76,6 @@ export const createHttp = (options: { timeoutMs: number; connections: number }):
           ...(json === undefined ? {} : { 'content-type': 'application/json' }),
         },
         body: json === undefined ? null : JSON.stringify(json),
-        signal: AbortSignal.timeout(timeoutMs),
       });
       return { status: answer.statusCode, text: await readText(answer.body, maxAnswerBytes) };
     } catch (error) {

@@ -112,6 +112,9 @@ const fromRow = (row: Row): StoredMessage => ({
   },
 });
 
+const urgentMs = 3;
+const patientMs = 25;
+
 export type MessageStore = ReturnType<typeof createMessageStore>;
 
 /**
@@ -119,20 +122,31 @@ export type MessageStore = ReturnType<typeof createMessageStore>;
  * milliseconds share one statement and one commit.
  */
 export const createMessageStore = (db: Database, deliverySeconds: number) => {
-  const grouped = createGrouper<unknown[], undefined>({
-    maxSize: 200,
-    maxWaitMs: 3,
-    blamesOne: (error) => !isOutage(error),
-    run: async (rows) => {
-      await withLockRetry(() => db.raw(merge, [rows as unknown as string, deliverySeconds * 1000]));
-      return [];
-    },
-  });
+  const createGroup = (maxWaitMs: number) =>
+    createGrouper<unknown[], undefined>({
+      maxSize: 200,
+      maxWaitMs,
+      blamesOne: (error) => !isOutage(error),
+      run: async (rows) => {
+        await withLockRetry(() =>
+          db.raw(merge, [rows as unknown as string, deliverySeconds * 1000]),
+        );
+        return [];
+      },
+    });
+
+  const urgent = createGroup(urgentMs);
+  const patient = createGroup(patientMs);
 
   return {
     /** Adds facts to a message, creating its row if this is the first news; resolves after the commit. */
     merge: async (message: Message, facts: Facts): Promise<void> => {
-      await grouped.add(toValues(message, facts, deliverySeconds));
+      await urgent.add(toValues(message, facts, deliverySeconds));
+    },
+
+    /** The same for news that nobody waits for: it gathers a little longer. */
+    mergeLater: async (message: Message, facts: Facts): Promise<void> => {
+      await patient.add(toValues(message, facts, deliverySeconds));
     },
 
     find: async (accountId: string, id: string): Promise<StoredMessage | undefined> => {
@@ -167,6 +181,8 @@ export const createMessageStore = (db: Database, deliverySeconds: number) => {
         return ids.map(idText);
       }),
 
-    drain: () => grouped.drain(),
+    drain: async (): Promise<void> => {
+      await Promise.all([urgent.drain(), patient.drain()]);
+    },
   };
 };

@@ -43,7 +43,7 @@ const onGood = async (
     await deps.live.learnReachable(deps.recipients.ofPhone(message.phone), true);
   }
   const facts = arrival(receipt, effect);
-  await deps.messages.merge(message, facts);
+  await deps.messages.mergeLater(message, facts);
   await deps.announcer.announce(messageEvent('otp.delivered', message, receipt.at, facts));
 };
 

@@ -1,5 +1,6 @@
 // What follows a handler: nothing, another attempt on the ladder, or the dead queue with the reason.
 import type { ConsumeMessage } from 'amqplib';
+import type Joi from 'joi';
 import type { Job } from '../../jobs.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Log } from '../../kernel/log.ts';
@@ -32,9 +33,18 @@ export const finalReason = (
   return meta.lastAttempt ? 'attempts_exhausted' : undefined;
 };
 
+const strict = new WeakMap<object, Joi.Schema>();
+
+/** The payload's schema without conversion, made once per job. */
+const strictly = (payload: Joi.Schema): Joi.Schema => {
+  const known = strict.get(payload) ?? payload.prefs({ convert: false });
+  strict.set(payload, known);
+  return known;
+};
+
 const decode = <P>(job: Job<P>, content: Buffer): { payload: P } | { fault: string } => {
   try {
-    const checked = job.payload.validate(JSON.parse(content.toString('utf8')), { convert: false });
+    const checked = strictly(job.payload).validate(JSON.parse(content.toString('utf8')));
     return checked.error ? { fault: 'malformed_payload' } : { payload: checked.value as P };
   } catch {
     return { fault: 'malformed_json' };
