@@ -4,6 +4,7 @@ import type { ApiApp } from '../../lib/app.ts';
 import { parseIdempotencyKey, requestFingerprint } from '../../lib/idempotency/rules.ts';
 import type { ErrorCode } from '../../lib/kernel/errors.ts';
 import { fail, invalid } from '../../lib/kernel/errors.ts';
+import { fromMessageId } from '../../lib/kernel/ids.ts';
 import { integer, nullable, object, oneOf, text } from '../../lib/kernel/schema.ts';
 import type { Principal } from '../../lib/keys/rules.ts';
 import { rateLimitHeaders, refusalExtras } from '../../lib/limits/answers.ts';
@@ -184,6 +185,8 @@ const status = route({
   }),
   handle: async (app, { principal, params }) => {
     const { accountId, mode } = principal;
+    // What is counted becomes a key in Redis: a text that can be no id is not counted.
+    if (fromMessageId(params.message_id) === undefined) throw fail('NOT_FOUND');
     const read = await app.reads.takeStatus(accountId, mode, params.message_id);
     if (!read.admitted) throw fail('RATE_LIMIT_EXCEEDED', refusalExtras(read.refusal));
     return otpStatus(app.sends, principal, params.message_id);
