@@ -1,0 +1,104 @@
+// Everything that is measured, as processes of their own: the simulators, the bare pair, and the product as people run it.
+import { join, resolve } from 'node:path';
+import { buildEnvironment } from '../../docker/local/environment.ts';
+import { type LogFile, tailOf } from '../../docker/local/logs.ts';
+import { reservePorts } from '../../docker/local/ports.ts';
+import { runCommand } from '../../docker/local/processes.ts';
+import { type ProcfileLine, readProcfile } from '../../docker/local/procfile.ts';
+import type { Program } from '../../docker/local/program.ts';
+import { serviceProgram, simulatorProgram } from '../../docker/local/services.ts';
+import type { Session } from '../../docker/local/session.ts';
+import type { Places } from './engines.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+const procfile = readProcfile(join(root, 'Procfile'));
+
+/** The processes of the product by name. */
+export const productNames: readonly string[] = procfile.processes.map(({ name }) => name);
+export const bareNames: readonly string[] = ['bare-api', 'bare-worker'];
+
+export type Ports = { api: number; ops: number; sim: number; bare: number };
+
+const inherited = ['PATH', 'HOME', 'TMPDIR', 'LANG', 'TZ'];
+
+/** The environment of all processes: production settings, and nothing that happens to be set in this shell. */
+export const makeEnvironment = async (
+  { state }: Session,
+  places: Places,
+): Promise<{ env: NodeJS.ProcessEnv; ports: Ports }> => {
+  const names = ['api', 'ops', 'sim', 'bare'] as const;
+  const ports = await reservePorts(names, state.at('ports.json'));
+  const { product, bare } = places;
+  const env = buildEnvironment({
+    env: Object.fromEntries(inherited.map((name) => [name, process.env[name] ?? ''])),
+    state,
+    doors: ports,
+    engines: { ...product, management: undefined },
+  });
+  return {
+    ports,
+    env: {
+      ...env,
+      NODE_ENV: 'production',
+      KEY_PREFIX: product.prefix,
+      BARE_KEY_PREFIX: bare.prefix,
+      BARE_AMQP_URL: bare.amqp,
+      BARE_MYSQL_URL: bare.mysql,
+      BARE_PORT: String(ports.bare),
+    },
+  };
+};
+
+const saysReady = async (log: LogFile): Promise<void> => {
+  if (!tailOf(log, 20).some((line) => line.includes('"msg":"ready"'))) {
+    throw new Error('it has not reported ready');
+  }
+};
+
+const bareProgram = (name: string, env: NodeJS.ProcessEnv): Program => ({
+  ...{ name, env, cwd: root, file: process.execPath },
+  args: [`test/bench/${name}.ts`],
+  stopSignal: 'SIGTERM',
+  stopWithinMs: 5_000,
+  readyWithinMs: 30_000,
+  ready: saysReady,
+});
+
+const profiled = (line: ProcfileLine, folder: string): ProcfileLine => ({
+  ...line,
+  args: ['--cpu-prof', `--cpu-prof-dir=${folder}`, ...line.args],
+});
+
+/** Brings the product's database to the newest schema. @throws Error with what the migration said */
+export const migrate = async ({ signal }: Session, env: NodeJS.ProcessEnv): Promise<void> => {
+  if (!procfile.release) return;
+  const { args } = procfile.release;
+  const done = await runCommand(process.execPath, args, { cwd: root, env, signal, group: true });
+  if (done.code !== 0) throw new Error(`Migrating the database failed:\n${done.output}`);
+};
+
+/** Starts all processes; `profile` names one of the product's to profile. @throws StartError */
+export const startProcesses = async (
+  { supervisor, state }: Session,
+  env: NodeJS.ProcessEnv,
+  profile: string | undefined,
+): Promise<void> => {
+  if (profile !== undefined && !productNames.includes(profile)) {
+    throw new Error(`--profile must be one of ${productNames.join(', ')}.`);
+  }
+  const lines = procfile.processes.map((line) =>
+    line.name === profile ? profiled(line, state.at('logs')) : line,
+  );
+  const given = { root, env };
+  await Promise.all([
+    supervisor.start(simulatorProgram(given)),
+    ...bareNames.map((name) => supervisor.start(bareProgram(name, env))),
+    ...lines.map((line) => supervisor.start(serviceProgram(line, given))),
+  ]);
+};
+
+/** Ends all processes, those that take requests first. */
+export const stopProcesses = async ({ supervisor }: Session): Promise<void> => {
+  await supervisor.stop(['sim', ...bareNames]);
+  await supervisor.stop(productNames);
+};

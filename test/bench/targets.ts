@@ -1,0 +1,79 @@
+// What the product promises against the bare pipeline, and whether a run kept it.
+import type { Operation } from './load-orders.ts';
+import type { MemoryFigures, OperationFigures } from './summary.ts';
+
+export type Verdict = { name: string; value: number; target: string; met: boolean };
+
+const minThroughput = 0.65;
+const maxP99 = 2;
+const minVerify = 1.3;
+const maxMemoryMb = 200;
+/** Heaps breathe; more than this from one cycle to the next is growth. */
+const maxGrowth = 1.1;
+
+type Figures = Partial<Record<Operation, OperationFigures>>;
+
+const atLeast = (name: string, value: number, min: number): Verdict => ({
+  ...{ name, value },
+  target: `≥ ${min}`,
+  met: value >= min,
+});
+
+const atMost = (name: string, value: number, max: number): Verdict => ({
+  ...{ name, value },
+  target: `≤ ${max}`,
+  met: value <= max,
+});
+
+/** Throughput and p99 against the bare pipeline, and verify against send; those that were measured. */
+export const ratioVerdicts = ({ bare, send, deliver, verify }: Figures): Verdict[] => [
+  ...[send, deliver].flatMap((figures) =>
+    figures && bare
+      ? [
+          atLeast(
+            `${figures.operation} / bare, requests/s`,
+            figures.throughput / bare.throughput,
+            minThroughput,
+          ),
+          atMost(`${figures.operation} / bare, p99`, figures.p99Ms / bare.p99Ms, maxP99),
+        ]
+      : [],
+  ),
+  ...(verify && send
+    ? [atLeast('verify / send, requests/s', verify.throughput / send.throughput, minVerify)]
+    : []),
+];
+
+/** Memory of each process of the product: its most, and its growth where there were enough cycles. */
+export const memoryVerdicts = (memory: Record<string, MemoryFigures>): Verdict[] =>
+  Object.entries(memory).flatMap(([name, { maxMb, growth }]) => [
+    { ...atMost(`${name}, most memory in MB`, maxMb, maxMemoryMb), target: `< ${maxMemoryMb}` },
+    ...(growth === undefined ? [] : [atMost(`${name}, memory, growth`, growth, maxGrowth)]),
+  ]);
+
+/** More than this share of the machine in other hands and the figures are about them, too. */
+const maxOthers = 0.05;
+
+/** What to know when reading the figures. `cores` is how many the machine has. */
+export const notesOn = (figures: readonly OperationFigures[], cores: number): string[] => {
+  const disturbed = figures.filter(({ otherCores }) => otherCores > cores * maxOthers);
+  if (disturbed.length === 0) return [];
+  const shares = disturbed.map(
+    ({ operation, otherCores }) => `${operation} ${Math.round((otherCores / cores) * 100)} %`,
+  );
+  return [`other processes used the machine as well: ${shares.join(', ')} of its CPU.`];
+};
+
+/** Whether a run says anything: every answer was 200, and every one that promises a message had one. */
+export const soundness = (figures: readonly OperationFigures[]): string[] =>
+  figures.flatMap(({ operation, statuses, samples, answered, accepted }) => {
+    const wrong = Object.entries(statuses).filter(([status]) => status !== '200');
+    const counted = wrong.map(([status, count]) => `${count} × ${status}`).join(', ');
+    return [
+      ...(wrong.length > 0 ? [`${operation}: answers other than 200: ${counted}`] : []),
+      ...samples.map((sample) => `${operation}: ${sample}`),
+      ...(answered === accepted
+        ? []
+        : [`${operation}: ${answered} answers say sent, the provider took ${accepted} messages`]),
+    ];
+  });
