@@ -27,6 +27,8 @@ export const answerError = (ctx: Context, error: ServiceError): void => {
   const { code, message, extras } = error;
   ctx.status = errorCatalogue[code].status;
   ctx.type = 'application/json';
+  // RFC 9110 section 15.5.2: a 401 names the scheme that would be taken.
+  if (ctx.status === 401) ctx.set('WWW-Authenticate', 'Bearer');
   if (extras.retry_after_seconds !== undefined) {
     ctx.set('Retry-After', String(extras.retry_after_seconds));
   }

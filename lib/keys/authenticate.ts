@@ -9,6 +9,9 @@ const rememberMs = 60_000;
 const rememberUnknownMs = 5_000;
 const rememberedMax = 20_000;
 
+/** RFC 6750 section 2.1: the scheme, spaces, one token and nothing behind it. */
+const bearer = /^bearer +(\S+)$/i;
+
 type Remembered = { found: FoundKey | undefined; epoch: string; until: number };
 
 const check = (found: FoundKey | undefined, now: number): Principal => {
@@ -45,8 +48,8 @@ export const createAuthenticate = (deps: {
   };
 
   return async (authorization) => {
-    const [scheme, text = ''] = (authorization ?? '').split(' ', 2);
-    if (scheme?.toLowerCase() !== 'bearer' || !isKeyText(text)) throw fail('INVALID_API_KEY');
+    const [, text = ''] = bearer.exec(authorization ?? '') ?? [];
+    if (!isKeyText(text)) throw fail('INVALID_API_KEY');
     const now = deps.clock.now();
     return check(await find(text, now), now);
   };
