@@ -1,5 +1,5 @@
 // Acknowledging in groups: once per turn of the event loop, one multiple ack for the finished prefix.
-type AckChannel = { ack(message: { fields: { deliveryTag: number } }, allUpTo?: boolean): void };
+import type { Channel, ConsumeMessage } from 'amqplib';
 
 export type Acks = {
   delivered(tag: number): void;
@@ -9,12 +9,14 @@ export type Acks = {
   flush(): void;
 };
 
-const messageOf = (deliveryTag: number) => ({ fields: { deliveryTag } });
+// amqplib reads nothing of a message but its tag.
+const messageOf = (deliveryTag: number) => ({ fields: { deliveryTag } }) as ConsumeMessage;
 
 /** Acks over one channel; tags finish in any order, and nothing unfinished is ever acknowledged. */
-export const createAcks = (channel: AckChannel): Acks => {
-  // Delivery tags of a channel rise by one, so the unfinished ones in order of arrival are a queue.
+export const createAcks = (channel: Pick<Channel, 'ack'>): Acks => {
+  // In order of arrival, which is the order of the tags; true for finished ones.
   const open = new Map<number, boolean>();
+  let finished = 0;
   let scheduled = false;
 
   const ack = (tag: number, allUpTo: boolean): void => {
@@ -23,21 +25,28 @@ export const createAcks = (channel: AckChannel): Acks => {
     } catch {
       // The channel is gone: the broker delivers again, and the handlers know what they have done.
       open.clear();
+      finished = 0;
     }
+  };
+
+  const take = (tag: number): void => {
+    if (open.get(tag)) finished--;
+    open.delete(tag);
   };
 
   const flush = (): void => {
     scheduled = false;
     let prefix: number | undefined;
-    for (const [tag, finished] of open) {
-      if (!finished) break;
+    for (const [tag, isFinished] of open) {
+      if (!isFinished) break;
       prefix = tag;
-      open.delete(tag);
+      take(tag);
     }
     if (prefix !== undefined) ack(prefix, true);
-    for (const [tag, finished] of open) {
-      if (!finished) continue;
-      open.delete(tag);
+    for (const [tag, isFinished] of open) {
+      if (finished === 0) break;
+      if (!isFinished) continue;
+      take(tag);
       ack(tag, false);
     }
   };
@@ -47,15 +56,14 @@ export const createAcks = (channel: AckChannel): Acks => {
       open.set(tag, false);
     },
     finished: (tag) => {
-      if (!open.has(tag)) return;
+      if (open.get(tag) !== false) return;
       open.set(tag, true);
+      finished++;
       if (scheduled) return;
       scheduled = true;
       setImmediate(flush);
     },
-    forget: (tag) => {
-      open.delete(tag);
-    },
+    forget: take,
     flush,
   };
 };

@@ -1,10 +1,13 @@
 // The broker as the rest of the house sees it: publish, emit, ask, answer, consume.
+import type { Channel, ChannelModel } from 'amqplib';
 import type { Job } from '../../jobs.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Log } from '../../kernel/log.ts';
 import { createConnection } from './connection.ts';
 import type { Consumer } from './consumer.ts';
 import { declare } from './declare.ts';
+import { BrokerUnavailable } from './errors.ts';
+import { createGuard } from './guard.ts';
 import { freshProperties, type Handler, type PublishOptions } from './message.ts';
 import { createPublisher } from './publisher.ts';
 import { createReceiving } from './receiving.ts';
@@ -21,32 +24,42 @@ export type BrokerOptions = {
   isOutage(error: unknown): boolean;
   /** How long the broker may take to confirm; default 10 s. */
   publishTimeoutMs?: number;
+  /** Sees every channel when it is opened: tests provoke its errors. */
+  onChannel?: (role: string, channel: Channel) => void;
 };
 
 export type ReplyAddress = { replyTo: string; correlationId: string };
 
 export type Broker = {
-  /** Resolves when the broker is connected and its topology stands; keeps trying for ever. */
+  /** Resolves when the broker is connected and its topology stands; keeps trying for ever. Rejects on `close`. */
   start(): Promise<void>;
-  /** Whether a publish would be tried now. */
+  /** Whether a publish would be tried now, and its answer could arrive. */
   ready(): boolean;
   /**
    * Puts a job into its fresh queue; resolves when the broker has confirmed it.
    * @throws BrokerUnavailable, QueueFull, Unroutable (nothing was queued), OutcomeUnknown
    */
   publish<P>(job: Job<P>, payload: P, options: PublishOptions): Promise<void>;
-  /** Publishes to the exchange of events; nobody need be bound. Throws like publish. */
+  /**
+   * Publishes to the exchange of events; nobody need be bound. Throws like publish, but Unroutable never; QueueFull
+   * says that at least one bound queue is full, the others have the event: the consumers know doubles by its id.
+   */
   emit(type: string, body: unknown, options: PublishOptions): Promise<void>;
   /** Where answers to this process go; undefined while it is not connected. */
   replyAddress(): string | undefined;
-  /** Opens a box for the answers to one question; open it before asking. */
+  /** Opens a box for the answers to one question; open it before asking, and close it at the end. */
   expectReplies(correlationId: string): ReplyBox;
-  /** Answers whoever asked; nobody waits for its arrival. */
+  /** Answers whoever asked; not repeated, and what finds nobody is counted as `replyLost`. */
   reply(to: ReplyAddress, body: unknown): void;
   consume<P>(job: Job<P>, handle: Handler<P>, options?: { prefetch?: number }): Promise<Consumer>;
-  /** Messages ready in a queue, and its consumers. */
+  /** Messages ready in a queue, and its consumers. @throws BrokerUnavailable, amqplib's error (code 404) */
   depth(queue: string): Promise<{ ready: number; consumers: number }>;
+  /**
+   * Counters since the start (published, returned, nacked, unknown, refused, replyLost, reconnects, channelDeaths,
+   * cancelled, `<job>.<outcome>`), and `unconfirmed` as it is now.
+   */
   stats(): Record<string, number>;
+  /** Stops the consumers (25 s at most), waits a moment for confirms, then disconnects; never throws. */
   close(): Promise<void>;
 };
 
@@ -54,47 +67,70 @@ const publishTimeoutMs = 10_000;
 
 const encode = (body: unknown): Buffer => Buffer.from(JSON.stringify(body));
 
-/** The broker over two connections, one that only publishes and one that only consumes (reference 04 section 5). */
-export const createBroker = (options: BrokerOptions): Broker => {
-  const { urls, processName, jobs, log, clock } = options;
-  const counts: Record<string, number> = { replyLost: 0, reconnects: 0 };
-  const { promise: up, resolve: onUp } = Promise.withResolvers<void>();
+type Counted = 'replyLost' | 'reconnects' | 'channelDeaths' | 'cancelled' | `${string}.${string}`;
 
-  const count = (name: string): void => {
-    counts[name] = (counts[name] ?? 0) + 1;
+const createCounts = () => {
+  const counts: Record<string, number> = {
+    replyLost: 0,
+    reconnects: 0,
+    channelDeaths: 0,
+    cancelled: 0,
   };
+  return {
+    add: (name: Counted): void => {
+      counts[name] = (counts[name] ?? 0) + 1;
+    },
+    all: counts,
+  };
+};
+
+/** The two connections, one that only publishes and one that only consumes (reference 04 section 5). */
+const createSides = (options: BrokerOptions, onReady: () => void) => {
+  const { urls, processName, jobs, log, clock, isOutage } = options;
+  const counts = createCounts();
+  const guard = createGuard({
+    log,
+    onDeath: () => counts.add('channelDeaths'),
+    onChannel: options.onChannel,
+  });
+  const redeclare = (model: ChannelModel): Promise<void> => declare(model, jobs);
+  const onReconnect = (): void => counts.add('reconnects');
 
   const publisher = createPublisher({
-    log,
+    guard,
     timeoutMs: options.publishTimeoutMs ?? publishTimeoutMs,
     isBlocked: () => publishing.isBlocked(),
-    onReplyReturned: () => count('replyLost'),
+    onReplyLost: () => counts.add('replyLost'),
   });
-
-  const ready = (): boolean => publisher.ready() && receiving.connected();
-
   const publishing = createConnection({
-    ...{ urls, log, name: `${processName} publish` },
+    ...{ urls, log, onReconnect, name: `${processName} publish` },
     setup: async (model) => {
-      await declare(model, jobs);
+      await redeclare(model);
       await publisher.attach(model);
-      if (ready()) onUp();
+      onReady();
     },
-    lost: () => {
-      count('reconnects');
-      publisher.detach();
-    },
+    lost: publisher.detach,
   });
-
   const receiving = createReceiving({
-    ...{ urls, jobs, log, name: `${processName} consume` },
+    ...{ urls, log, onReconnect, name: `${processName} consume` },
     consumers: {
-      ...{ publisher, clock, log, isOutage: options.isOutage },
-      onHandled: (job, kind) => count(`${job}.${kind}`),
+      ...{ publisher, clock, log, isOutage, guard, redeclare },
+      onHandled: (job, kind) => counts.add(`${job}.${kind}`),
+      onCancelled: () => counts.add('cancelled'),
     },
-    onChange: () => {
-      if (ready()) onUp();
-    },
+    onChange: onReady,
+  });
+  return { publisher, publishing, receiving, counts: counts.all };
+};
+
+/** The broker of a process. @throws Error when an address is no URL; nothing is connected before `start` */
+export const createBroker = (options: BrokerOptions): Broker => {
+  const { clock } = options;
+  const up = Promise.withResolvers<void>();
+  up.promise.catch(() => undefined);
+  const ready = (): boolean => publisher.ready() && receiving.connected();
+  const { publisher, publishing, receiving, counts } = createSides(options, () => {
+    if (ready()) up.resolve();
   });
 
   return {
@@ -102,7 +138,7 @@ export const createBroker = (options: BrokerOptions): Broker => {
     start: async () => {
       void publishing.start();
       void receiving.start();
-      await up;
+      await up.promise;
     },
     publish: (job, payload, publishOptions) =>
       publisher.send('job', job.name, encode(payload), {
@@ -118,11 +154,13 @@ export const createBroker = (options: BrokerOptions): Broker => {
     consume: (job, handle, { prefetch = job.prefetch } = {}) =>
       receiving.consume(job, handle, prefetch),
     depth: receiving.depth,
-    stats: () => ({ ...publisher.counts, ...counts }),
+    stats: () => ({ ...publisher.counts(), ...counts }),
     close: async () => {
+      up.reject(new BrokerUnavailable('this process is closing'));
+      // Jobs that are being finished still publish what became of them.
       await receiving.close();
+      await publisher.stop();
       await publishing.close();
-      publisher.stop();
     },
   };
 };

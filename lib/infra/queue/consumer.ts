@@ -1,9 +1,8 @@
 // Consuming a job from its two queues: a bounded number in hand, acknowledged when settled, drained on stop.
-import type { Channel, ChannelModel, ConsumeMessage } from 'amqplib';
+import type { ChannelModel, ConsumeMessage } from 'amqplib';
 import type { Job } from '../../jobs.ts';
 import { describeError } from '../../kernel/redact.ts';
-import { type Acks, createAcks } from './acks.ts';
-import { guardChannel } from './connection.ts';
+import { giveBack, type Lane, type LaneDeps, openLane } from './lane.ts';
 import { type Handler, type Outcome, readMeta } from './message.ts';
 import { type SettlementDeps, settle } from './settlement.ts';
 import { againQueue } from './topology.ts';
@@ -14,41 +13,24 @@ export type Consumer = {
 };
 
 export type AttachableConsumer = Consumer & {
+  /** Consumes on a new connection. */
   attach(model: ChannelModel): Promise<void>;
   detach(): void;
 };
 
-export type ConsumerDeps = SettlementDeps & {
-  onHandled(job: string, outcome: Outcome['kind']): void;
-};
-
-type Lane = { channel: Channel; tag: string; acks: Acks };
+export type ConsumerDeps = SettlementDeps &
+  LaneDeps & { onHandled(job: string, outcome: Outcome['kind']): void };
 
 const stopWithinMs = 25_000;
-/** A broker in trouble is not asked in a tight loop. */
-const giveBackAfterMs = 1_000;
-
-/** Returns a job whose outcome could not be made durable; the attempt counts towards the delivery limit. */
-const giveBack = (lane: Lane, message: ConsumeMessage): void => {
-  setTimeout(() => {
-    lane.acks.forget(message.fields.deliveryTag);
-    try {
-      lane.channel.reject(message, true);
-    } catch {
-      // The channel is gone: the broker has the job back already.
-    }
-  }, giveBackAfterMs);
-};
-
-const stopLanes = (lanes: readonly Lane[]) =>
-  Promise.all(lanes.map(({ channel, tag }) => channel.cancel(tag).catch(() => undefined)));
+/** For what the broker must answer when a consumer stops. */
+const answerWithinMs = 2_000;
+/** Jobs on their second attempt never take all of a worker's hands from fresh ones. */
+const maxAgainPrefetch = 50;
 
 const within = async (ms: number, work: Promise<unknown>): Promise<void> => {
-  let timer: NodeJS.Timeout | undefined;
-  const patience = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([work, patience]);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  await Promise.race([work, promise]);
   clearTimeout(timer);
 };
 
@@ -59,14 +41,18 @@ export const createConsumer = <P>(
   handle: Handler<P>,
   prefetch: number,
 ): AttachableConsumer => {
-  const running = new Set<Promise<void>>();
+  const attempts = job.retrySeconds.length + 1;
   let lanes: Lane[] = [];
   let stopping = false;
+  let inHand = 0;
+  let onIdle: (() => void) | undefined;
 
   const work = async (message: ConsumeMessage, lane: Lane): Promise<void> => {
-    const meta = readMeta(message, job.retrySeconds.length + 1);
+    const meta = readMeta(message, attempts);
+    const { queue } = lane;
     try {
-      const kind = await settle(deps, job, handle, { message, meta });
+      const received = { message, meta, queue, held: () => lane.open };
+      const kind = await settle(deps, job, handle, received);
       deps.onHandled(job.name, kind);
       lane.acks.finished(message.fields.deliveryTag);
     } catch (error) {
@@ -74,44 +60,50 @@ export const createConsumer = <P>(
       deps.log.warn({ job: job.name, message_id: meta.messageId, reason }, 'job not settled');
       giveBack(lane, message);
     }
+    if (--inHand === 0) onIdle?.();
   };
 
-  const onMessage = (message: ConsumeMessage | null, lane: Lane): void => {
-    if (message === null) {
-      // Cancelled by the broker (queue deleted, node gone): a new connection sets everything up again.
-      lane.channel.close().catch(() => undefined);
-      return;
-    }
+  const onMessage = (message: ConsumeMessage, lane: Lane): void => {
     lane.acks.delivered(message.fields.deliveryTag);
+    // Not begun: goes back when the channel closes.
     if (stopping) return;
-    const task = work(message, lane).finally(() => running.delete(task));
-    running.add(task);
+    inHand++;
+    void work(message, lane);
   };
 
-  const openLane = async (model: ChannelModel, queue: string): Promise<Lane> => {
-    const channel = await model.createChannel();
-    guardChannel(model, channel, deps.log);
-    await channel.prefetch(prefetch);
-    const lane: Lane = { channel, tag: '', acks: createAcks(channel as never) };
-    // The tag is the broker's: 3.10 drops the whole connection when one is used twice (reference 04 section 0.5).
-    const consumed = await channel.consume(queue, (message) => onMessage(message, lane));
-    lane.tag = consumed.consumerTag;
-    return lane;
+  const open = (model: ChannelModel, queue: string, hands: number): Promise<Lane> =>
+    openLane({ deps, model, queue, prefetch: hands, onMessage });
+
+  const closeLanes = async (): Promise<void> => {
+    const closing = lanes.map((lane) => lane.close());
+    lanes = [];
+    await within(answerWithinMs, Promise.all(closing));
   };
+
+  const idle = (): Promise<void> =>
+    new Promise((resolve) => {
+      onIdle = resolve;
+      if (inHand === 0) resolve();
+    });
 
   return {
     attach: async (model) => {
       if (stopping) return;
-      lanes = [await openLane(model, job.name), await openLane(model, againQueue(job.name))];
+      const again = Math.min(prefetch, maxAgainPrefetch);
+      lanes = [
+        await open(model, job.name, prefetch),
+        await open(model, againQueue(job.name), again),
+      ];
+      if (stopping) await closeLanes();
     },
     detach: () => {
       lanes = [];
     },
     stop: async () => {
       stopping = true;
-      await stopLanes(lanes);
-      await within(stopWithinMs, Promise.all(running));
-      for (const lane of lanes) lane.acks.flush();
+      await within(answerWithinMs, Promise.all(lanes.map((lane) => lane.cancel())));
+      await within(stopWithinMs, idle());
+      await closeLanes();
     },
   };
 };

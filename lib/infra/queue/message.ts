@@ -39,36 +39,33 @@ const textOf = (value: unknown): string | undefined =>
 const numberOf = (value: unknown): number | undefined =>
   typeof value === 'number' ? value : undefined;
 
-/** amqplib drops undefined headers silently; leaving them out says so. */
-const present = (headers: Record<string, string | number | undefined>): Headers =>
-  Object.fromEntries(
-    Object.entries(headers).filter(
-      (entry): entry is [string, string | number] => entry[1] !== undefined,
-    ),
-  );
+type Address = { replyTo?: string | undefined; correlationId?: string | undefined };
 
-const addressOf = (from: {
-  replyTo?: string | undefined;
-  correlationId?: string | undefined;
-}): { replyTo?: string; correlationId?: string } => ({
-  ...(from.replyTo === undefined ? {} : { replyTo: from.replyTo }),
-  ...(from.correlationId === undefined ? {} : { correlationId: from.correlationId }),
-});
+const propertiesOf = (
+  messageId: string,
+  { replyTo, correlationId }: Address,
+  headers: Headers,
+): Options.Publish => {
+  const properties: Options.Publish = {
+    persistent: true,
+    contentType: 'application/json',
+    messageId,
+    headers,
+  };
+  if (replyTo !== undefined) properties.replyTo = replyTo;
+  if (correlationId !== undefined) properties.correlationId = correlationId;
+  return properties;
+};
 
 /** Properties of a job published for the first time. */
-export const freshProperties = (options: PublishOptions, now: number): Options.Publish => ({
-  persistent: true,
-  contentType: 'application/json',
-  messageId: options.messageId,
-  ...addressOf(options),
-  headers: present({
-    attempt: 1,
-    first_published: now,
-    request_id: options.requestId,
-    deadline: options.deadlineMs,
-  }),
-});
+export const freshProperties = (options: PublishOptions, now: number): Options.Publish => {
+  const headers: Headers = { attempt: 1, first_published: now };
+  if (options.requestId !== undefined) headers.request_id = options.requestId;
+  if (options.deadlineMs !== undefined) headers.deadline = options.deadlineMs;
+  return propertiesOf(options.messageId, options, headers);
+};
 
+/** What the message says of itself; `attempts` is how many the job has. */
 export const readMeta = (message: ConsumeMessage, attempts: number): Meta => {
   const { properties, fields } = message;
   const headers = (properties.headers ?? {}) as Record<string, unknown>;
@@ -88,26 +85,28 @@ export const readMeta = (message: ConsumeMessage, attempts: number): Meta => {
   };
 };
 
+export type Failure = {
+  reason: string;
+  detail: string;
+  /** The queue the job was taken from. */
+  queue: string;
+  /** The attempt that comes next, or the last one that was made. */
+  attempt: number;
+};
+
 /** Properties of a job that goes to the ladder or to its dead queue: only headers of ours are carried on. */
-export const failedProperties = (
-  meta: Meta,
-  failure: { reason: string; detail: string; queue: string; attempt: number },
-  now: number,
-): Options.Publish => ({
-  persistent: true,
-  contentType: 'application/json',
-  messageId: meta.messageId,
-  ...addressOf(meta),
-  headers: present({
+export const failedProperties = (meta: Meta, failure: Failure, now: number): Options.Publish => {
+  const headers: Headers = {
     attempt: failure.attempt,
     first_published: meta.firstPublishedAtMs,
-    request_id: meta.requestId,
-    deadline: meta.deadlineMs,
     reason: failure.reason,
     first_error: meta.firstError ?? failure.detail,
     last_error: failure.detail,
     first_failed_at: meta.firstFailedAt ?? now,
     failed_at: now,
     queue: failure.queue,
-  }),
-});
+  };
+  if (meta.requestId !== undefined) headers.request_id = meta.requestId;
+  if (meta.deadlineMs !== undefined) headers.deadline = meta.deadlineMs;
+  return propertiesOf(meta.messageId, meta, headers);
+};

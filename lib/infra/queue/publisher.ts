@@ -1,13 +1,19 @@
 // Publishing: confirmed and persistent; refused at once when the broker could not take it.
-import type { ChannelModel, ConfirmChannel, Options } from 'amqplib';
-import type { Log } from '../../kernel/log.ts';
-import { guardChannel } from './connection.ts';
+import { setTimeout as pause } from 'node:timers/promises';
+import {
+  type ChannelModel,
+  type ConfirmChannel,
+  IllegalOperationError,
+  type Options,
+} from 'amqplib';
 import { BrokerUnavailable } from './errors.ts';
+import type { Guard } from './guard.ts';
 import { createUnconfirmed, type PublishCounts } from './unconfirmed.ts';
 
 /** More than this is a broker that does not keep up: refusing is honest, a hidden buffer is not. */
 const maxUnconfirmed = 2_000;
 const sweepMs = 250;
+const drainWithinMs = 5_000;
 
 export type Publisher = {
   attach(model: ChannelModel): Promise<void>;
@@ -17,69 +23,93 @@ export type Publisher = {
   send(exchange: string, key: string, content: Buffer, options: Options.Publish): Promise<void>;
   /** Sends without waiting: for replies, which nobody repeats. */
   tell(queue: string, content: Buffer, options: Options.Publish): void;
-  counts: PublishCounts;
-  stop(): void;
+  counts(): PublishCounts & { refused: number; unconfirmed: number };
+  /** Takes nothing more and waits a moment for the confirms that are still to come. */
+  stop(): Promise<void>;
 };
 
-/** A publisher on whatever connection is attached; `onReplyReturned` counts answers nobody waited for. */
-export const createPublisher = (options: {
-  log: Log;
+export type PublisherOptions = {
+  guard: Guard;
+  /** How long the broker may take to confirm. */
   timeoutMs: number;
   isBlocked(): boolean;
-  onReplyReturned(): void;
-}): Publisher => {
-  const { log, timeoutMs, isBlocked, onReplyReturned } = options;
+  /** An answer that found nobody, or could not be sent. */
+  onReplyLost(): void;
+};
+
+/** A publisher on whatever connection is attached. */
+export const createPublisher = (options: PublisherOptions): Publisher => {
+  const { guard, timeoutMs, isBlocked, onReplyLost } = options;
   const unconfirmed = createUnconfirmed(timeoutMs);
   let channel: ConfirmChannel | undefined;
-  const sweep = setInterval(() => unconfirmed.failOverdue(Date.now()), sweepMs);
+  let stopped = false;
+  let refused = 0;
+  const sweep = setInterval(() => unconfirmed.failOverdue(performance.now()), sweepMs);
   sweep.unref();
 
+  const refusal = (reason: string): BrokerUnavailable => {
+    refused++;
+    return new BrokerUnavailable(reason);
+  };
+
   const usable = (): ConfirmChannel => {
-    if (!channel || isBlocked()) throw new BrokerUnavailable('the broker is not connected');
-    if (unconfirmed.size() >= maxUnconfirmed)
-      throw new BrokerUnavailable('too much is unconfirmed');
+    if (stopped) throw refusal('this process is closing');
+    if (!channel) throw refusal('the broker is not connected');
+    if (isBlocked()) throw refusal('the broker takes no messages now');
+    if (unconfirmed.size() >= maxUnconfirmed) throw refusal('too much is unconfirmed');
     return channel;
   };
 
   const send: Publisher['send'] = (exchange, key, content, properties) =>
     new Promise<void>((resolve, reject) => {
       const target = usable();
-      const { messageId = '', mandatory = false } = properties;
-      const tag = unconfirmed.open({ messageId, mandatory: Boolean(mandatory), resolve, reject });
+      const { messageId = '', mandatory } = properties;
+      const mandatoryKey = mandatory ? key : undefined;
+      const entry = unconfirmed.open({ messageId, mandatoryKey, resolve, reject });
       try {
         target.publish(exchange, key, content, properties, (error: unknown) =>
-          unconfirmed.settle(tag, error),
+          unconfirmed.settle(entry, error),
         );
-      } catch {
-        // amqplib throws when the channel has just gone: nothing was written.
-        unconfirmed.drop(tag);
-        reject(new BrokerUnavailable('the channel is closed'));
+      } catch (error) {
+        // Thrown before anything was written: the channel has just gone, or the message cannot be encoded.
+        unconfirmed.drop(entry);
+        reject(error instanceof IllegalOperationError ? refusal('the channel is closed') : error);
       }
     });
 
+  const tell: Publisher['tell'] = (queue, content, properties) => {
+    // Replies are never kept for later: while the broker reads nothing they would pile up in memory.
+    if (!channel || isBlocked()) return onReplyLost();
+    try {
+      channel.publish('', queue, content, { ...properties, mandatory: true });
+    } catch {
+      onReplyLost();
+    }
+  };
+
   return {
-    send,
-    counts: unconfirmed.counts,
+    ...{ send, tell },
     attach: async (model) => {
       const opened = await model.createConfirmChannel();
-      guardChannel(model, opened, log);
+      guard(model, opened, 'publish');
       opened.on('return', (message) => {
-        if (!unconfirmed.returned(message)) onReplyReturned();
+        // Only replies go through the default exchange.
+        if (message.fields.exchange === '') onReplyLost();
+        else unconfirmed.returned(message);
       });
       channel = opened;
     },
     detach: () => {
       channel = undefined;
-      unconfirmed.failAll('the connection was lost before the broker confirmed');
+      unconfirmed.failAll();
     },
-    ready: () => channel !== undefined && !isBlocked(),
-    tell: (queue, content, properties) => {
-      try {
-        channel?.publish('', queue, content, { ...properties, mandatory: true });
-      } catch {
-        onReplyReturned();
-      }
+    ready: () => channel !== undefined && !stopped && !isBlocked(),
+    counts: () => ({ ...unconfirmed.counts, refused, unconfirmed: unconfirmed.size() }),
+    stop: async () => {
+      stopped = true;
+      const until = performance.now() + drainWithinMs;
+      while (unconfirmed.awaited() > 0 && performance.now() < until) await pause(10);
+      clearInterval(sweep);
     },
-    stop: () => clearInterval(sweep),
   };
 };

@@ -1,11 +1,12 @@
 // Answers to what this process asked: an exclusive queue of its own, and boxes that wait for one correlation id.
 import type { ChannelModel, ConsumeMessage } from 'amqplib';
 import type { Log } from '../../kernel/log.ts';
-import { guardChannel } from './connection.ts';
+import type { Guard } from './guard.ts';
 
 export type ReplyBox = {
-  /** The next reply, or undefined when none came in `timeoutMs`. */
+  /** The next reply, or undefined when none came in `timeoutMs`; one call at a time. */
   next(timeoutMs: number): Promise<unknown>;
+  /** Ends the wait; later replies are ignored. */
   close(): void;
 };
 
@@ -18,39 +19,55 @@ export type Replies = {
 
 type Box = { arrived: unknown[]; wake: (() => void) | undefined };
 
-export const createReplies = (log: Log): Replies => {
+const next = (box: Box, timeoutMs: number): Promise<unknown> =>
+  new Promise((resolve) => {
+    if (box.arrived.length > 0) {
+      resolve(box.arrived.shift());
+      return;
+    }
+    const finish = (): void => {
+      clearTimeout(timer);
+      box.wake = undefined;
+      resolve(box.arrived.shift());
+    };
+    const timer = setTimeout(finish, timeoutMs);
+    box.wake = finish;
+  });
+
+/** The reply queue of a process; boxes outlive a lost connection, the queue and its name do not. */
+export const createReplies = (guard: Guard, log: Log): Replies => {
   const boxes = new Map<string, Box>();
   let queue: string | undefined;
 
-  const onReply = (message: ConsumeMessage | null): void => {
-    const box = message && boxes.get(String(message.properties.correlationId));
-    if (!message || !box) return;
-    box.arrived.push(JSON.parse(message.content.toString('utf8')));
+  const onReply = ({ properties, content }: ConsumeMessage): void => {
+    const box = boxes.get(String(properties.correlationId));
+    if (!box) return;
+    try {
+      box.arrived.push(JSON.parse(content.toString('utf8')));
+    } catch {
+      // The error would quote the reply.
+      log.warn({}, 'a reply is not JSON');
+      return;
+    }
     box.wake?.();
   };
-
-  const next = (box: Box, timeoutMs: number): Promise<unknown> =>
-    new Promise((resolve) => {
-      const finish = (): void => {
-        clearTimeout(timer);
-        box.wake = undefined;
-        resolve(box.arrived.shift());
-      };
-      const timer = setTimeout(finish, timeoutMs);
-      box.wake = finish;
-      if (box.arrived.length > 0) finish();
-    });
 
   return {
     attach: async (model) => {
       const channel = await model.createChannel();
-      guardChannel(model, channel, log);
+      guard(model, channel, 'replies');
+      // Named by the server: a name of ours would stay locked while an old connection lingers.
       const asserted = await channel.assertQueue('', {
         exclusive: true,
         durable: false,
         autoDelete: true,
       });
-      await channel.consume(asserted.queue, onReply, { noAck: true });
+      const onMessage = (message: ConsumeMessage | null): void => {
+        if (message) onReply(message);
+        // The queue was deleted: the end of the channel leads to a new one.
+        else channel.close().catch(() => undefined);
+      };
+      await channel.consume(asserted.queue, onMessage, { noAck: true });
       queue = asserted.queue;
     },
     detach: () => {
@@ -64,6 +81,7 @@ export const createReplies = (log: Log): Replies => {
         next: (timeoutMs) => next(box, timeoutMs),
         close: () => {
           if (boxes.get(correlationId) === box) boxes.delete(correlationId);
+          box.wake?.();
         },
       };
     },

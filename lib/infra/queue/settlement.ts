@@ -1,10 +1,12 @@
 // What follows a handler: nothing, another attempt on the ladder, or the dead queue with the reason.
-import type { ConsumeMessage } from 'amqplib';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { ConsumeMessage, Options } from 'amqplib';
 import type Joi from 'joi';
 import type { Job } from '../../jobs.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Log } from '../../kernel/log.ts';
-import { describeError } from '../../kernel/redact.ts';
+import { describeError, redact } from '../../kernel/redact.ts';
+import { BrokerUnavailable, OutcomeUnknown, QueueFull } from './errors.ts';
 import { failedProperties, type Handler, type Meta, type Outcome } from './message.ts';
 import type { Publisher } from './publisher.ts';
 import { waitQueue } from './topology.ts';
@@ -17,8 +19,20 @@ export type SettlementDeps = {
   isOutage(error: unknown): boolean;
 };
 
+/** A delivery in hand. */
+export type Received = {
+  message: ConsumeMessage;
+  meta: Meta;
+  queue: string;
+  /** Whether the delivery is still ours; otherwise the broker delivers it again. */
+  held(): boolean;
+};
+
 /** An outcome, or an engine that is away. */
 type Handled = Outcome | { kind: 'wait'; reason: string };
+
+const maxReasonLength = 300;
+const againAfterMs = 250;
 
 /** The rung of the ladder that waits at least `seconds`, else the longest. */
 export const rungFor = (ladder: readonly number[], seconds: number): number =>
@@ -42,25 +56,27 @@ const strictly = (payload: Joi.Schema): Joi.Schema => {
   return known;
 };
 
+/** A fault names no part of the payload: it may hold a code or a phone number. */
 const decode = <P>(job: Job<P>, content: Buffer): { payload: P } | { fault: string } => {
   try {
     const checked = strictly(job.payload).validate(JSON.parse(content.toString('utf8')));
-    return checked.error ? { fault: 'malformed_payload' } : { payload: checked.value as P };
+    return checked.error ? { fault: 'not of the schema' } : { payload: checked.value as P };
   } catch {
-    return { fault: 'malformed_json' };
+    return { fault: 'not JSON' };
   }
 };
 
-const outcomeOf = async <P>(
+const run = async <P>(
   deps: SettlementDeps,
   job: Job<P>,
   handle: Handler<P>,
-  { message, meta }: { message: ConsumeMessage; meta: Meta },
+  { payload, meta }: { payload: P; meta: Meta },
 ): Promise<Handled> => {
-  const decoded = decode(job, message.content);
-  if ('fault' in decoded) return { kind: 'dead', reason: decoded.fault };
   try {
-    return await handle(decoded.payload, meta);
+    const outcome = await handle(payload, meta);
+    if (outcome.kind === 'done') return outcome;
+    // A header must stay short, and free of whatever a reason may quote.
+    return { ...outcome, reason: redact(outcome.reason).slice(0, maxReasonLength) };
   } catch (error) {
     const { messageId, attempt } = meta;
     const reason = describeError(error);
@@ -69,34 +85,63 @@ const outcomeOf = async <P>(
   }
 };
 
+const passes = (error: unknown): boolean =>
+  error instanceof BrokerUnavailable ||
+  error instanceof OutcomeUnknown ||
+  error instanceof QueueFull;
+
+/**
+ * Publishes what became of a job, for as long as the delivery is ours: what the handler did is not done again just
+ * because the broker takes nothing for a while.
+ */
+const record = async (
+  { publisher }: SettlementDeps,
+  { message, held }: Received,
+  target: { exchange: string; key: string },
+  properties: Options.Publish,
+): Promise<void> => {
+  const { exchange, key } = target;
+  for (;;) {
+    if (!held()) throw new BrokerUnavailable('the delivery is no longer ours');
+    try {
+      await publisher.send(exchange, key, message.content, { ...properties, mandatory: true });
+      return;
+    } catch (error) {
+      if (!passes(error)) throw error;
+      await pause(againAfterMs);
+    }
+  }
+};
+
 /** Handles one message and makes what follows durable; resolves with what became of it, then it may be acked. */
 export const settle = async <P>(
   deps: SettlementDeps,
   job: Job<P>,
   handle: Handler<P>,
-  received: { message: ConsumeMessage; meta: Meta },
+  received: Received,
 ): Promise<Outcome['kind']> => {
-  const { publisher, clock, log } = deps;
-  const { message, meta } = received;
+  const { clock, log } = deps;
+  const { message, meta, queue } = received;
   const { messageId, attempt } = meta;
 
   const bury = async (reason: string, detail: string): Promise<'dead'> => {
-    const failure = { reason, detail, queue: job.name, attempt };
-    const properties = { ...failedProperties(meta, failure, clock.now()), mandatory: true };
-    await publisher.send('dead', job.name, message.content, properties);
-    log.error({ job: job.name, message_id: messageId, reason, detail }, 'job is dead');
+    const properties = failedProperties(meta, { reason, detail, queue, attempt }, clock.now());
+    await record(deps, received, { exchange: 'dead', key: job.name }, properties);
+    log.error({ job: job.name, message_id: messageId, attempt, reason, detail }, 'job is dead');
     return 'dead';
   };
 
   const climb = async (seconds: number, reason: string, nextAttempt: number): Promise<'retry'> => {
-    const failure = { reason, detail: reason, queue: job.name, attempt: nextAttempt };
-    const properties = { ...failedProperties(meta, failure, clock.now()), mandatory: true };
-    const rung = waitQueue(job.name, rungFor(job.retrySeconds, seconds));
-    await publisher.send('retry', rung, message.content, properties);
+    const failure = { reason, detail: reason, queue, attempt: nextAttempt };
+    const properties = failedProperties(meta, failure, clock.now());
+    const key = waitQueue(job.name, rungFor(job.retrySeconds, seconds));
+    await record(deps, received, { exchange: 'retry', key }, properties);
     return 'retry';
   };
 
-  const outcome = await outcomeOf(deps, job, handle, received);
+  const decoded = decode(job, message.content);
+  if ('fault' in decoded) return bury('malformed_payload', decoded.fault);
+  const outcome = await run(deps, job, handle, { payload: decoded.payload, meta });
   if (outcome.kind === 'done') return 'done';
   if (outcome.kind === 'dead') return bury(outcome.reason, outcome.reason);
   if (outcome.kind === 'wait') return climb(1, outcome.reason, attempt);

@@ -22,6 +22,12 @@ const deliveryLimit = 20;
 
 const quorum = { 'x-queue-type': 'quorum' } as const;
 
+/**
+ * A dead letter that is looked at goes back each time. Without a word from us 4.x drops it at the 21st, and there is
+ * nowhere to drop it to; -1 for "no limit" is unknown to 3.10.
+ */
+const keepsLetters = { ...quorum, 'x-delivery-limit': 1_000_000_000 } as const;
+
 // A dead letter is moved only once its target has it.
 const safely = {
   'x-dead-letter-strategy': 'at-least-once',
@@ -50,7 +56,7 @@ const queuesOf = ({ name, maxLength, retrySeconds }: Job): QueuePlan[] => [
       'x-dead-letter-routing-key': againQueue(name),
     },
   })),
-  { name: deadQueue(name), arguments: quorum },
+  { name: deadQueue(name), arguments: keepsLetters },
 ];
 
 const bindingsOf = ({ name, retrySeconds, bindings }: Job): BindingPlan[] => [

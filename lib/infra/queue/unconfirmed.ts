@@ -2,12 +2,19 @@
 import type { Message } from 'amqplib';
 import { OutcomeUnknown, QueueFull, Unroutable } from './errors.ts';
 
-type Waiting = {
+type Opened = {
   messageId: string;
-  deadline: number;
-  returned: boolean;
+  /** Routing key of a message that must reach a queue; undefined for others. */
+  mandatoryKey: string | undefined;
   resolve(): void;
   reject(error: Error): void;
+};
+
+export type Waiting = Opened & {
+  /** By the monotonic clock of the process. */
+  deadline: number;
+  returned: boolean;
+  overdue: boolean;
 };
 
 export type PublishCounts = {
@@ -18,16 +25,19 @@ export type PublishCounts = {
 };
 
 export type Unconfirmed = {
+  /** Messages the broker still owes a word about, those nobody waits for any longer included. */
   size(): number;
-  /** Opens an entry; `mandatory` ones can be returned. Answers the tag it is settled by. */
-  open(entry: Pick<Waiting, 'messageId' | 'resolve' | 'reject'> & { mandatory: boolean }): number;
+  /** Messages somebody waits for. */
+  awaited(): number;
+  open(entry: Opened): Waiting;
   /** Settles an entry by the broker's word: an ack, or the error amqplib makes of a nack or a lost channel. */
-  settle(tag: number, error: unknown): void;
+  settle(entry: Waiting, error: unknown): void;
   /** Forgets an entry that was never sent. */
-  drop(tag: number): void;
-  /** Notes a returned message; answers false when it is none of ours. */
-  returned(message: Message): boolean;
-  failAll(reason: string): void;
+  drop(entry: Waiting): void;
+  /** Notes a message that no queue takes. */
+  returned(message: Message): void;
+  failAll(): void;
+  /** Ends the wait for entries whose deadline is at or before `now` (monotonic milliseconds). */
   failOverdue(now: number): void;
   counts: PublishCounts;
 };
@@ -36,73 +46,105 @@ export type Unconfirmed = {
 const isNack = (error: unknown): boolean =>
   error instanceof Error && error.message === 'message nacked';
 
-/** Entries that take at most `timeoutMs` each. */
+const lostLine = 'the connection was lost before the broker confirmed';
+
+/** The entries that can be returned; a job that was delivered twice may be published twice at the same time. */
+const createReturnable = () => {
+  const byId = new Map<string, Waiting[]>();
+  return {
+    add: (entry: Waiting): void => {
+      const same = byId.get(entry.messageId);
+      if (same) same.push(entry);
+      else byId.set(entry.messageId, [entry]);
+    },
+    remove: (entry: Waiting): void => {
+      const same = byId.get(entry.messageId) ?? [];
+      if (same.length > 1) same.splice(same.indexOf(entry), 1);
+      else byId.delete(entry.messageId);
+    },
+    mark: ({ properties, fields }: Message): void => {
+      for (const entry of byId.get(String(properties.messageId)) ?? []) {
+        if (entry.mandatoryKey === fields.routingKey) entry.returned = true;
+      }
+    },
+  };
+};
+
+/** Entries that are waited for at most `timeoutMs` each. */
 export const createUnconfirmed = (timeoutMs: number): Unconfirmed => {
   const counts: PublishCounts = { published: 0, returned: 0, nacked: 0, unknown: 0 };
-  const waiting = new Map<number, Waiting>();
-  const byId = new Map<string, Waiting>();
-  let next = 0;
+  // In order of their deadlines, because all wait equally long.
+  const waiting = new Set<Waiting>();
+  const returnable = createReturnable();
+  let overdue = 0;
 
-  const take = (tag: number): Waiting | undefined => {
-    const entry = waiting.get(tag);
-    waiting.delete(tag);
-    if (entry && byId.get(entry.messageId) === entry) byId.delete(entry.messageId);
+  const take = (entry: Waiting): void => {
+    waiting.delete(entry);
+    if (entry.mandatoryKey !== undefined) returnable.remove(entry);
+  };
+
+  const unknown = (entry: Waiting, reason: string): void => {
+    take(entry);
+    counts.unknown++;
+    entry.reject(new OutcomeUnknown(reason));
+  };
+
+  const settle = (entry: Waiting, error: unknown): void => {
+    if (!waiting.has(entry)) {
+      // Nobody waits any longer, but the broker owes one word less.
+      if (entry.overdue && overdue > 0) overdue--;
+      entry.overdue = false;
+      return;
+    }
+    if (error && !isNack(error)) {
+      unknown(entry, lostLine);
+      return;
+    }
+    take(entry);
+    if (error) {
+      counts.nacked++;
+      entry.reject(new QueueFull('the queue is full'));
+    } else if (entry.returned) entry.reject(new Unroutable('no queue takes the message'));
+    else {
+      counts.published++;
+      entry.resolve();
+    }
+  };
+
+  const open = (opened: Opened): Waiting => {
+    const entry: Waiting = {
+      ...opened,
+      deadline: performance.now() + timeoutMs,
+      returned: false,
+      overdue: false,
+    };
+    waiting.add(entry);
+    if (opened.mandatoryKey !== undefined) returnable.add(entry);
     return entry;
   };
 
-  const unknown = (tag: number, reason: string): void => {
-    counts.unknown++;
-    take(tag)?.reject(new OutcomeUnknown(reason));
-  };
-
-  const settle = (tag: number, error: unknown): void => {
-    if (error && !isNack(error)) {
-      unknown(tag, 'the connection was lost before the broker confirmed');
-      return;
-    }
-    const entry = take(tag);
-    if (error) {
-      counts.nacked++;
-      entry?.reject(new QueueFull('the queue is full'));
-    } else if (entry?.returned) entry.reject(new Unroutable('no queue takes the message'));
-    else {
-      counts.published++;
-      entry?.resolve();
-    }
-  };
-
   return {
-    counts,
-    settle,
-    size: () => waiting.size,
-    open: ({ messageId, mandatory, resolve, reject }) => {
-      const tag = next++;
-      const entry = {
-        ...{ messageId, resolve, reject },
-        returned: false,
-        deadline: Date.now() + timeoutMs,
-      };
-      waiting.set(tag, entry);
-      if (mandatory) byId.set(messageId, entry);
-      return tag;
-    },
-    drop: (tag) => {
-      take(tag);
+    ...{ counts, settle, open },
+    size: () => waiting.size + overdue,
+    awaited: () => waiting.size,
+    drop: (entry) => {
+      take(entry);
     },
     // The broker returns a message before it acks it, so the entry is still open.
-    returned: ({ properties }) => {
+    returned: (message) => {
       counts.returned++;
-      const entry = byId.get(String(properties.messageId));
-      if (entry) entry.returned = true;
-      return entry !== undefined;
+      returnable.mark(message);
     },
-    failAll: (reason) => {
-      for (const tag of [...waiting.keys()]) unknown(tag, reason);
+    failAll: () => {
+      for (const entry of waiting) unknown(entry, lostLine);
+      overdue = 0;
     },
     failOverdue: (now) => {
-      for (const [tag, { deadline }] of waiting) {
-        if (deadline > now) break;
-        unknown(tag, 'the broker did not confirm in time');
+      for (const entry of waiting) {
+        if (entry.deadline > now) break;
+        entry.overdue = true;
+        overdue++;
+        unknown(entry, 'the broker did not confirm in time');
       }
     },
   };
