@@ -112,7 +112,7 @@ const fromRow = (row: Row): StoredMessage => ({
   },
 });
 
-const urgentMs = 3;
+const urgentMs = 1;
 const patientMs = 25;
 
 export type MessageStore = ReturnType<typeof createMessageStore>;

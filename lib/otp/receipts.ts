@@ -1,10 +1,12 @@
 // WhatsApp's receipts: what a later word from the provider changes, and the fallback it may set off.
+import { classifyWhatsappError } from '../channels/whatsapp-errors.ts';
 import type { Outcome as JobOutcome } from '../infra/queue/message.ts';
 import type { Receipt, StatusJob } from '../jobs.ts';
 import { messageEvent } from '../messages/events.ts';
 import { type Facts, noFacts } from '../messages/rules.ts';
 import { type DeliveryDeps, moveOn, tell } from './delivery.ts';
 import { handleDue } from './due.ts';
+import { failureOf } from './rules.ts';
 import type { ReceiptEffect } from './store.ts';
 
 /** Not on WhatsApp, has not accepted its terms, or runs too old a client. */
@@ -71,7 +73,9 @@ const onFailed = async (
     waiter,
     deadlineMs: held ? deps.clock.now() + fallbackPatienceMs : undefined,
   };
-  await moveOn(deps, delivery, { channel: 'whatsapp', reason: 'not_on_channel' });
+  const { error_code: code } = receipt;
+  const refusal = code === null ? 'unreachable' : classifyWhatsappError({ code });
+  await moveOn(deps, delivery, { channel: 'whatsapp', ...failureOf(refusal) });
 };
 
 /** A receipt for a message that Redis has forgotten: it is old, and only its row can still change. */

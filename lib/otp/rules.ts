@@ -1,5 +1,6 @@
 // One-time codes: how they are made and kept, which channels are tried, and what an outcome means for the caller.
 import { randomInt } from 'node:crypto';
+import type { RefusalClass } from '../channels/channel.ts';
 import type { ErrorCode } from '../kernel/errors.ts';
 import { hmacHex, type NamedKey } from '../kernel/secrets.ts';
 import type { ChannelName, FailureReason, Mode } from '../messages/rules.ts';
@@ -48,6 +49,27 @@ export type Outcome =
   | { kind: 'failed'; reason: FailureReason; retryAfterSeconds?: number }
   /** Another message was sent under the same Idempotency-Key. */
   | { kind: 'duplicate'; messageId: string };
+
+const reasons: Record<RefusalClass, FailureReason> = {
+  retry: 'provider_error',
+  throttle: 'provider_error',
+  pair: 'recipient_throttled',
+  unreachable: 'not_on_channel',
+  template: 'template_not_ready',
+  broken: 'sender_unavailable',
+  bug: 'provider_error',
+};
+
+/** Meta's advice for the pair limit is to wait 4^X seconds; a minute covers the third try. */
+const pairWaitSeconds = 60;
+
+/** What a refusal of WhatsApp means for the message, whether the call said so or a receipt. */
+export const failureOf = (
+  refusal: RefusalClass,
+): { reason: FailureReason; retryAfterSeconds?: number } => ({
+  reason: reasons[refusal],
+  ...(refusal === 'pair' ? { retryAfterSeconds: pairWaitSeconds } : {}),
+});
 
 /** The error of the contract for a send that no channel took (spec section 7; reference 02 section 12.5). */
 export const errorOf = (reason: FailureReason): ErrorCode => {

@@ -140,6 +140,22 @@ const pairOf = (keys: Keys, ref: LiveRef): string[] => [
   keys.code(ref.recipient),
 ];
 
+/** Provider answers come one by one; what is learnt within two milliseconds goes to Redis in one piece. */
+const gatherMs = 2;
+
+const createGather = () => {
+  let next: Promise<void> | undefined;
+  return (): Promise<void> => {
+    next ??= new Promise((resolve) => {
+      setTimeout(() => {
+        next = undefined;
+        resolve();
+      }, gatherMs);
+    });
+    return next;
+  };
+};
+
 /** The worker's side: claim, then say what the channel said. */
 const sendingSide = (redis: RedisClient, keys: Keys) => {
   const claim = defineScript<Claim>(redis, { name: 'otpClaim', lua: scripts.claim, keys: 1 });
@@ -154,6 +170,7 @@ const sendingSide = (redis: RedisClient, keys: Keys) => {
     keys: 1,
   });
   const fail = defineScript<number>(redis, { name: 'otpFail', lua: scripts.failMessage, keys: 2 });
+  const gather = createGather();
 
   return {
     /** Wins the right to call a channel for a message, once; or says what happened to it instead. */
@@ -174,6 +191,7 @@ const sendingSide = (redis: RedisClient, keys: Keys) => {
      * already. Undefined when a receipt has reported the failure meanwhile.
      */
     accept: async (leg: ChannelName, ref: LiveRef, now: number, hold: boolean) => {
+      await gather();
       const reply = await accept(pairOf(keys, ref), [leg, now, codeLifeMs, hold ? 1 : 0]);
       if (reply === null) return undefined;
       const [acceptedAt, expiresAt, held] = reply;

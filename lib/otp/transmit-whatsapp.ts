@@ -1,11 +1,10 @@
 // The WhatsApp half of a send: claim the message, call the channel once, record what it said or move on.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ChannelResult, RefusalClass } from '../channels/channel.ts';
+import type { ChannelResult } from '../channels/channel.ts';
 import type { Outcome as JobOutcome, Meta } from '../infra/queue/message.ts';
 import { type SendJob, whatsappStatus } from '../jobs.ts';
 import { newId } from '../kernel/ids.ts';
 import type { NamedKey, Sealer } from '../kernel/secrets.ts';
-import type { FailureReason } from '../messages/rules.ts';
 import { type CallDeps, callChannel } from './call-whatsapp.ts';
 import {
   type Delivery,
@@ -16,7 +15,7 @@ import {
   recordFailed,
   tell,
 } from './delivery.ts';
-import { codeMacs } from './rules.ts';
+import { codeMacs, failureOf } from './rules.ts';
 import { openJob, type SealedCode } from './sealed.ts';
 
 export type WhatsappDeps = DeliveryDeps &
@@ -29,19 +28,6 @@ export type WhatsappDeps = DeliveryDeps &
   };
 
 const done: JobOutcome = { kind: 'done' };
-
-const reasons: Record<RefusalClass, FailureReason> = {
-  retry: 'provider_error',
-  throttle: 'provider_error',
-  pair: 'recipient_throttled',
-  unreachable: 'not_on_channel',
-  template: 'template_not_ready',
-  broken: 'sender_unavailable',
-  bug: 'provider_error',
-};
-
-/** Meta's advice for the pair limit is to wait 4^X seconds; a minute covers the third try. */
-const pairWaitSeconds = 60;
 
 /** These name the recipient's own state; the other unreachable codes are about the sender's rights or a test setup. */
 const notOnWhatsapp = new Set([131026]);
@@ -110,11 +96,7 @@ const onRefused = async (
     await deps.live.learnReachable(deps.recipients.ofPhone(message.phone), false);
   }
   await deps.live.settleLeg('whatsapp', ref, 'failed');
-  await moveOn(deps, delivery, {
-    channel: 'whatsapp',
-    reason: reasons[refusal],
-    ...(refusal === 'pair' ? { retryAfterSeconds: pairWaitSeconds } : {}),
-  });
+  await moveOn(deps, delivery, { channel: 'whatsapp', ...failureOf(refusal) });
   return done;
 };
 
