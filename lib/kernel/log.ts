@@ -38,7 +38,7 @@ export const createLog = (options: {
       },
     },
     // Lines are gathered for a moment: one write per line would cost as much as the rest of a request.
-    options.destination ?? pino.destination({ sync: false, minLength: 16_384, periodicFlush: 100 }),
+    options.destination ?? pino.destination({ sync: false, minLength: 8_192, periodicFlush: 100 }),
   );
 
 const nothing = () => undefined;
