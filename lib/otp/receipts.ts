@@ -15,14 +15,16 @@ const undeliverable = 131026;
 /** How long a caller in the reachability window still waits for the fallback. */
 const fallbackPatienceMs = 5_000;
 
-const arrival = (receipt: Receipt, effect?: ReceiptEffect): Facts => ({
-  ...noFacts,
-  channel: effect?.channel ?? 'whatsapp',
-  acceptedAt: effect?.acceptedAt ?? null,
-  expiresAt: effect?.expiresAt ?? null,
-  deliveredAt: receipt.at,
-  readAt: receipt.status === 'read' ? receipt.at : null,
-});
+type Known = Pick<ReceiptEffect, 'acceptedAt' | 'expiresAt' | 'channel'>;
+
+/** The provider's clock has whole seconds and is not ours: nothing arrives before it was accepted. */
+const arrival = (receipt: Receipt, { acceptedAt, expiresAt, channel }: Known) => {
+  const at = Math.max(receipt.at, acceptedAt ?? 0);
+  const readAt = receipt.status === 'read' ? at : null;
+  const known = { channel: channel ?? 'whatsapp', acceptedAt, expiresAt } as const;
+  const facts: Facts = { ...noFacts, ...known, deliveredAt: at, readAt };
+  return { at, facts };
+};
 
 const onGood = async (
   deps: DeliveryDeps,
@@ -44,9 +46,9 @@ const onGood = async (
   if (!effect.knownReachable) {
     await deps.live.learnReachable(deps.recipients.ofPhone(message.phone), true);
   }
-  const facts = arrival(receipt, effect);
+  const { at, facts } = arrival(receipt, effect);
   await deps.messages.mergeLater(message, facts);
-  await deps.announcer.announce(messageEvent('otp.delivered', message, receipt.at, facts));
+  await deps.announcer.announce(messageEvent('otp.delivered', message, at, facts));
 };
 
 const onFailed = async (
@@ -83,9 +85,9 @@ const onForgotten = async (deps: DeliveryDeps, receipt: Receipt): Promise<void> 
   if (receipt.status !== 'delivered' && receipt.status !== 'read') return;
   const [stored] = await deps.messages.findAll([receipt.message_id]);
   if (!stored || stored.facts.deliveredAt !== null) return;
-  const facts = arrival(receipt);
+  const { at, facts } = arrival(receipt, stored.facts);
   await deps.messages.merge(stored.message, facts);
-  await deps.announcer.announce(messageEvent('otp.delivered', stored.message, receipt.at, facts));
+  await deps.announcer.announce(messageEvent('otp.delivered', stored.message, at, facts));
 };
 
 const handleReceipt = async (deps: DeliveryDeps, receipt: Receipt): Promise<void> => {

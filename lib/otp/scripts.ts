@@ -103,6 +103,7 @@ else
   -- An echo also settles a call whose answer was lost, and good news revives what a failure had ended.
   if before ~= 'accepted' then accept('whatsapp', now, life) end
   if status ~= 'sent' then
+    at = math.max(tonumber(at), tonumber(redis.call('HGET', KEYS[1], 'acc')))
     redis.call('HSETNX', KEYS[1], 'del', at)
     if status == 'read' then redis.call('HSETNX', KEYS[1], 'read', at) end
     redis.call('HSET', KEYS[1], 'reach', 1)
