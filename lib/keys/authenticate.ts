@@ -7,7 +7,7 @@ import type { FoundKey, KeyStore } from './store.ts';
 
 const rememberMs = 60_000;
 const rememberUnknownMs = 5_000;
-const rememberedMax = 20_000;
+const rememberedMax = 10_000;
 
 /** RFC 6750 section 2.1: the scheme, spaces, one token and nothing behind it. */
 const bearer = /^bearer +(\S+)$/i;
