@@ -1,159 +1,290 @@
-// What a phone can be told to do, on each channel, and what the provider then says.
+// What a simulated phone can be told to do on each channel, as tables: the control API, the page and the docs read them.
+import { Refusal } from './http.ts';
+import { isKnownError, knownErrorCodes } from './whatsapp-errors.ts';
 
-/** A Graph error: HTTP status and body code as the Cloud API gives them. */
-export type GraphError = { status: number; code: number; title: string };
-
-const graph = (status: number, code: number, title: string): GraphError => ({
-  status,
-  code,
-  title,
-});
-
-/** Reference 02 section 3: the HTTP status is a hint, the code is what counts. */
-export const graphErrors: Record<number, GraphError> = Object.fromEntries(
-  [
-    graph(401, 0, 'AuthException'),
-    graph(400, 1, 'API Unknown'),
-    graph(503, 2, 'API Service'),
-    graph(500, 3, 'API Method'),
-    graph(400, 4, 'API Too Many Calls'),
-    graph(403, 10, 'Permission Denied'),
-    graph(400, 33, 'Parameter value is not valid'),
-    graph(400, 100, 'Invalid parameter'),
-    graph(401, 190, 'Access token has expired'),
-    graph(403, 200, 'API Permission'),
-    graph(403, 368, 'Temporarily blocked for policies violations'),
-    graph(404, 803, 'Some of the aliases you requested do not exist'),
-    graph(400, 80007, 'Rate limit issues'),
-    graph(400, 130403, 'Business blocked this user'),
-    graph(400, 130429, 'Rate limit hit'),
-    graph(400, 130472, "User's number is part of an experiment"),
-    graph(400, 130497, 'Business account is restricted from messaging users in this country'),
-    graph(500, 131000, 'Something went wrong'),
-    graph(403, 131005, 'Access denied'),
-    graph(400, 131008, 'Required parameter is missing'),
-    graph(400, 131009, 'Parameter value is not valid'),
-    graph(500, 131016, 'Service unavailable'),
-    graph(400, 131021, 'Recipient cannot be sender'),
-    graph(400, 131026, 'Message undeliverable'),
-    graph(400, 131030, 'Recipient phone number not in allowed list'),
-    graph(403, 131031, 'Account has been locked'),
-    graph(400, 131037, 'Display name not approved'),
-    graph(400, 131042, 'Business eligibility payment issue'),
-    graph(500, 131045, 'Incorrect certificate'),
-    graph(400, 131047, 'Re-engagement message'),
-    graph(400, 131048, 'Spam rate limit hit'),
-    graph(400, 131049, 'Meta chose not to deliver'),
-    graph(400, 131050, 'User has stopped marketing messages'),
-    graph(400, 131051, 'Unsupported message type'),
-    graph(400, 131052, 'Media download error'),
-    graph(400, 131053, 'Media upload error'),
-    graph(400, 131056, '(Business Account, Consumer Account) pair rate limit hit'),
-    graph(500, 131057, 'Account in maintenance mode'),
-    graph(400, 131062, 'Recipient id not supported'),
-    graph(400, 131063, 'Marketing templates disabled'),
-    graph(400, 131064, 'Template classification limit'),
-    graph(400, 132000, 'Template Param Count Mismatch'),
-    graph(404, 132001, 'Template does not exist'),
-    graph(400, 132005, 'Template Hydrated Text Too Long'),
-    graph(400, 132007, 'Template Format Character Policy Violated'),
-    graph(400, 132012, 'Template Parameter Format Mismatch'),
-    graph(400, 132015, 'Template is paused'),
-    graph(400, 132016, 'Template is disabled'),
-    graph(400, 132018, 'Template validation error'),
-    graph(503, 133004, 'Server Temporarily Unavailable'),
-    graph(400, 133010, 'Phone number Not Registered'),
-    graph(400, 133015, 'Please wait a few minutes'),
-    graph(400, 133016, 'Account register rate limit'),
-    graph(400, 135000, 'Generic user error'),
-    graph(400, 137000, 'Identity key mismatch'),
-    graph(500, 2494100, 'Maintenance mode'),
-  ].map((error) => [error.code, error]),
-);
-
-export type Receipt = { status: 'sent' | 'delivered' | 'read' | 'failed'; errorCode?: number };
-
-/**
- * One way to treat a message: whether it reaches the phone, what the call is answered, and which receipts follow.
- * `delay_ms` of a phone is the time before each receipt.
- */
-export type WhatsappPlan = {
-  answer: 'accepted' | 'hang' | 'cut' | 'html_502' | GraphError;
-  delivers: boolean;
-  receipts: Receipt[];
-  /** The receipts leave before the call is answered. */
-  early?: boolean;
+/** One status webhook of a message. `late` waits for the phone's delay_ms; `times` repeats the event. */
+export type Step = {
+  status: 'sent' | 'delivered' | 'read' | 'failed';
+  code?: number;
+  late?: true;
+  times?: number;
 };
 
-const arrive: Receipt[] = [{ status: 'sent' }, { status: 'delivered' }];
-const undeliverable = 131026;
-const failed = (errorCode: number): Receipt => ({ status: 'failed', errorCode });
-const refused = (code: number): WhatsappPlan => ({
-  answer: graphErrors[code] ?? graph(400, code, 'Error'),
-  delivers: false,
-  receipts: [],
-});
-const accepted = (delivers: boolean, receipts: Receipt[]): WhatsappPlan => ({
-  answer: 'accepted',
-  delivers,
-  receipts,
+/** What the HTTP call gets: a normal answer, an error, a proxy's HTML page, no answer, or a cut connection. */
+export type WhatsAppAnswer = 'ok' | 'error' | 'html_502' | 'hold' | 'cut';
+
+export type WhatsAppPlan = {
+  about: string;
+  answer: WhatsAppAnswer;
+  /** Code of an `error` answer. */
+  error?: number;
+  /** Whether WhatsApp took the message, whatever the caller saw. */
+  accepted: boolean;
+  /** Whether it reaches the phone. */
+  arrives: boolean;
+  steps: Step[];
+  /** delay_ms when none is set. */
+  standardDelayMs?: number;
+  /** The answer itself waits for delay_ms; message and statuses do not. */
+  slowAnswer?: true;
+  messageStatus?: string;
+  category?: string;
+};
+
+const sent: Step = { status: 'sent' };
+const delivered: Step = { status: 'delivered', late: true };
+const failed = (code: number): Step => ({ status: 'failed', code, late: true });
+
+const accepts = (about: string, steps: Step[], more: Partial<WhatsAppPlan> = {}): WhatsAppPlan => {
+  const arrives = steps.some(({ status }) => status === 'delivered' || status === 'read');
+  return { about, answer: 'ok', accepted: true, arrives, steps, ...more };
+};
+
+const refuses = (about: string, error: number): WhatsAppPlan => ({
+  about,
+  answer: 'error',
+  error,
+  accepted: false,
+  arrives: false,
+  steps: [],
 });
 
-/** The named behaviours; `error:<code>` and `failed:<code>` make any code of the table above. */
-export const whatsappBehaviours: Record<string, WhatsappPlan> = {
-  ok: accepted(true, arrive),
-  unreachable_async: accepted(false, [failed(undeliverable)]),
-  unreachable_sync: refused(undeliverable),
-  silent: accepted(false, []),
-  timeout: { answer: 'hang', delivers: false, receipts: [] },
-  http_500: refused(131000),
-  rate_limited: refused(130429),
-  template_not_approved: refused(132001),
-  token_expired: refused(190),
-  accept_then_drop: { answer: 'cut', delivers: true, receipts: arrive },
-  accept_then_hang: { answer: 'hang', delivers: true, receipts: arrive },
-  sent_then_failed: accepted(false, [{ status: 'sent' }, failed(undeliverable)]),
-  delivered_then_failed: accepted(true, [...arrive, failed(undeliverable)]),
-  failed_then_delivered: accepted(true, [failed(undeliverable), { status: 'delivered' }]),
-  read_only: accepted(true, [{ status: 'read' }]),
-  duplicate_statuses: accepted(true, [...arrive, ...arrive, ...arrive]),
-  reordered_statuses: accepted(true, [
+/** WhatsApp behaviours by name. `error:<code>` and `failed:<code>` stand beside them. */
+export const whatsappPlans: Record<string, WhatsAppPlan> = {
+  ok: accepts('Answers 200, arrives, reports sent and delivered.', [sent, delivered]),
+  read_only: accepts('Arrives; reports sent, then read without delivered.', [
+    sent,
+    { status: 'read', late: true },
+  ]),
+  unreachable_async: accepts('200, then a failed status 131026 without sent: not on WhatsApp.', [
+    failed(131026),
+  ]),
+  unreachable_sync: refuses('HTTP 400 with 131026.', 131026),
+  silent: accepts('200, then nothing: never delivered, no status.', []),
+  stays_sent: accepts('200 and sent, never delivered: phone off, or sender blocked.', [sent]),
+  timeout: {
+    ...refuses('No answer for 60 s (or delay_ms); nothing is sent.', 0),
+    answer: 'hold',
+  },
+  accept_then_hang: accepts(
+    'No answer for 60 s (or delay_ms), but the message arrives and is reported.',
+    [sent, { status: 'delivered' }],
+    { answer: 'hold' },
+  ),
+  slow: accepts(
+    'Arrives and is reported at once, the answer follows after 3 s (or delay_ms).',
+    [sent, { status: 'delivered' }],
+    { slowAnswer: true, standardDelayMs: 3000 },
+  ),
+  early_statuses: accepts(
+    'The statuses overtake the answer, which follows after 250 ms (or delay_ms).',
+    [sent, { status: 'delivered' }],
+    { slowAnswer: true, standardDelayMs: 250 },
+  ),
+  early_failed: accepts(
+    'A failed status 131026 overtakes the answer, which follows after 250 ms (or delay_ms).',
+    [{ status: 'failed', code: 131026 }],
+    { slowAnswer: true, standardDelayMs: 250 },
+  ),
+  accept_then_drop: accepts(
+    'Arrives and is reported, but the connection is cut without an answer.',
+    [sent, delivered],
+    { answer: 'cut' },
+  ),
+  drop: { ...refuses('The connection is cut, nothing is sent.', 0), answer: 'cut' },
+  sent_then_failed: accepts('200 and sent, then failed 131026; never arrives.', [
+    sent,
+    failed(131026),
+  ]),
+  late_failed: accepts(
+    '200 and sent, then failed 131026 after 5 s (or delay_ms); never arrives.',
+    [sent, failed(131026)],
+    { standardDelayMs: 5000 },
+  ),
+  delivered_then_failed: accepts('Arrives; reports sent, delivered, then failed 131026.', [
+    sent,
+    { status: 'delivered' },
+    failed(131026),
+  ]),
+  failed_then_delivered: accepts('Reports failed 131026, then arrives and reports delivered.', [
+    { status: 'failed', code: 131026 },
+    delivered,
+  ]),
+  duplicate_statuses: accepts('Arrives; every status is reported three times.', [
+    { ...sent, times: 3 },
+    { ...delivered, times: 3 },
+  ]),
+  reordered_statuses: accepts('Arrives; reports read, delivered, sent, in this order.', [
     { status: 'read' },
     { status: 'delivered' },
-    { status: 'sent' },
+    sent,
   ]),
-  early_statuses: { ...accepted(true, arrive), early: true },
-  early_failed: { ...accepted(false, [failed(undeliverable)]), early: true },
-  http_502_html: { answer: 'html_502', delivers: false, receipts: [] },
-  template_paused: refused(132015),
-  broken: refused(131031),
-  pair_limited: refused(131056),
+  held: accepts(
+    '200 with message_status held_for_quality_assessment, then failed 132015.',
+    [failed(132015)],
+    { messageStatus: 'held_for_quality_assessment' },
+  ),
+  international: accepts('As ok, priced authentication-international.', [sent, delivered], {
+    category: 'authentication-international',
+  }),
+  international_underscore: accepts(
+    'As ok, priced authentication_international, the other spelling.',
+    [sent, delivered],
+    { category: 'authentication_international' },
+  ),
+  http_500: refuses('HTTP 500 with 131000.', 131000),
+  http_502_html: { ...refuses("HTTP 502 with a proxy's HTML page.", 0), answer: 'html_502' },
+  unavailable: refuses('HTTP 503 with code 2: temporary downtime.', 2),
+  maintenance: refuses('HTTP 500 with 131057: number in maintenance.', 131057),
+  rate_limited: refuses('130429: throughput of the number reached.', 130429),
+  pair_limited: refuses('131056: too many messages to this recipient.', 131056),
+  template_not_approved: refuses('132001: no such approved template.', 132001),
+  template_paused: refuses('132015: template paused.', 132015),
+  template_disabled: refuses('132016: template disabled for good.', 132016),
+  token_expired: refuses('HTTP 401 with 190: access token expired.', 190),
+  broken: refuses('131031: account locked.', 131031),
 };
 
-/** The plan for a behaviour's name; undefined when there is no such behaviour. */
-export const whatsappPlan = (name: string): WhatsappPlan | undefined => {
-  const [kind, text = ''] = name.split(':');
-  const code = Number(text);
-  if (text !== '' && graphErrors[code] !== undefined) {
-    if (kind === 'error') return refused(code);
-    if (kind === 'failed') return accepted(false, [failed(code)]);
-  }
-  return whatsappBehaviours[name];
+export type TelegramPlan = {
+  about: string;
+  answer: 'ok' | 'error' | 'html_502' | 'hold' | 'cut';
+  error?: { code: number; description: string; retryAfterSeconds?: number };
+  arrives: boolean;
+  slowAnswer?: true;
 };
 
-export const telegramBehaviours = [
-  'ok',
-  'blocked',
-  'deactivated',
-  'chat_not_found',
-  'rate_limited',
-  'rate_limited_briefly',
-  'timeout',
-  'http_500',
-  'unauthorized',
-] as const;
-export type TelegramBehaviour = (typeof telegramBehaviours)[number];
+const telegramError = (
+  code: number,
+  description: string,
+  retryAfterSeconds?: number,
+): Omit<TelegramPlan, 'about'> => ({
+  answer: 'error',
+  arrives: false,
+  error: { code, description, ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }) },
+});
 
-export type Behaviour = { whatsapp: string; telegram: TelegramBehaviour; delayMs: number };
+/** Telegram behaviours by name. `retry_after:<seconds>` stands beside them. */
+export const telegramPlans: Record<string, TelegramPlan> = {
+  ok: { about: 'The bot can write.', answer: 'ok', arrives: true },
+  blocked: {
+    about: '403: the user blocked the bot.',
+    ...telegramError(403, 'Forbidden: bot was blocked by the user'),
+  },
+  deactivated: {
+    about: '403: the account is gone.',
+    ...telegramError(403, 'Forbidden: user is deactivated'),
+  },
+  chat_not_found: {
+    about: '400: no such chat.',
+    ...telegramError(400, 'Bad Request: chat not found'),
+  },
+  rate_limited: {
+    about: '429 with retry_after 30.',
+    ...telegramError(429, 'Too Many Requests: retry after 30', 30),
+  },
+  rate_limited_briefly: {
+    about: '429 with retry_after 1.',
+    ...telegramError(429, 'Too Many Requests: retry after 1', 1),
+  },
+  unauthorized: { about: '401: the bot token is refused.', ...telegramError(401, 'Unauthorized') },
+  http_500: {
+    about: 'HTTP 500; nothing is sent.',
+    ...telegramError(500, 'Internal Server Error: restart'),
+  },
+  http_502_html: { about: "HTTP 502 with a proxy's page.", answer: 'html_502', arrives: false },
+  timeout: {
+    about: 'No answer for 60 s (or delay_ms); nothing is sent.',
+    answer: 'hold',
+    arrives: false,
+  },
+  accept_then_hang: {
+    about: 'No answer for 60 s (or delay_ms), but the message arrives.',
+    answer: 'hold',
+    arrives: true,
+  },
+  slow: {
+    about: 'Arrives at once, the answer follows after 3 s (or delay_ms).',
+    answer: 'ok',
+    arrives: true,
+    slowAnswer: true,
+  },
+  accept_then_drop: { about: 'Arrives, but the connection is cut.', answer: 'cut', arrives: true },
+  drop: { about: 'The connection is cut, nothing is sent.', answer: 'cut', arrives: false },
+};
 
-export const defaultBehaviour: Behaviour = { whatsapp: 'ok', telegram: 'ok', delayMs: 0 };
+/** What a phone does: names of the tables above, and a delay in ms (null: the behaviour's own). */
+export type Behaviour = { whatsapp: string; telegram: string; delayMs: number | null };
+
+export const standardBehaviour: Behaviour = { whatsapp: 'ok', telegram: 'ok', delayMs: null };
+
+const codeOf = (name: string, prefix: string): number | undefined => {
+  const match = name.startsWith(prefix) ? /^\d{1,9}$/.exec(name.slice(prefix.length)) : null;
+  return match ? Number(match[0]) : undefined;
+};
+
+/** The plan of a WhatsApp behaviour; undefined when there is none of that name. */
+export const findWhatsAppPlan = (name: string): WhatsAppPlan | undefined => {
+  const plan = Object.hasOwn(whatsappPlans, name) ? whatsappPlans[name] : undefined;
+  if (plan) return plan;
+  const error = codeOf(name, 'error:');
+  if (error !== undefined && isKnownError(error)) return refuses(`Error ${error}.`, error);
+  const code = codeOf(name, 'failed:');
+  return code !== undefined && isKnownError(code)
+    ? accepts(`200, then failed ${code}.`, [failed(code)])
+    : undefined;
+};
+
+/** The plan of a Telegram behaviour; undefined when there is none of that name. */
+export const findTelegramPlan = (name: string): TelegramPlan | undefined => {
+  const plan = Object.hasOwn(telegramPlans, name) ? telegramPlans[name] : undefined;
+  if (plan) return plan;
+  const seconds = codeOf(name, 'retry_after:');
+  return seconds === undefined
+    ? undefined
+    : {
+        about: `429 with retry_after ${seconds}.`,
+        ...telegramError(429, `Too Many Requests: retry after ${seconds}`, seconds),
+      };
+};
+
+/** Names the control API allows, per channel. */
+export const allowedBehaviours = {
+  whatsapp: [...Object.keys(whatsappPlans), 'error:<code>', 'failed:<code>'],
+  telegram: [...Object.keys(telegramPlans), 'retry_after:<seconds>'],
+};
+
+const maxDelayMs = 600_000;
+
+const parseDelay = (value: unknown): number | null => {
+  if (value === null) return null;
+  if (typeof value === 'number' && value >= 0 && value <= maxDelayMs) return value;
+  throw new Refusal(400, `delay_ms must be null or a number from 0 to ${maxDelayMs}.`);
+};
+
+const parseName = (
+  channel: 'whatsapp' | 'telegram',
+  value: unknown,
+  find: (name: string) => unknown,
+): string => {
+  if (typeof value === 'string' && find(value)) return value;
+  const codes = channel === 'whatsapp' ? ` Codes: ${knownErrorCodes.join(', ')}.` : '';
+  const names = allowedBehaviours[channel].join(', ');
+  throw new Refusal(400, `${channel} must be one of ${names}.${codes}`);
+};
+
+/** Reads `{whatsapp?, telegram?, delay_ms?}`. @throws Refusal 400 with what is allowed */
+export const parseBehaviour = (body: Record<string, unknown>): Partial<Behaviour> => {
+  const known = ['whatsapp', 'telegram', 'delay_ms'];
+  const unknown = Object.keys(body).find((name) => !known.includes(name));
+  if (unknown) throw new Refusal(400, `${unknown} is not known; allowed: ${known.join(', ')}.`);
+  const { whatsapp, telegram, delay_ms: delay } = body;
+  return {
+    ...(whatsapp === undefined
+      ? {}
+      : { whatsapp: parseName('whatsapp', whatsapp, findWhatsAppPlan) }),
+    ...(telegram === undefined
+      ? {}
+      : { telegram: parseName('telegram', telegram, findTelegramPlan) }),
+    ...(delay === undefined ? {} : { delayMs: parseDelay(delay) }),
+  };
+};

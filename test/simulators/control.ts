@@ -1,139 +1,172 @@
-// The control API: what is on a phone, how it behaves, what the providers saw.
-import {
-  type Behaviour,
-  telegramBehaviours,
-  whatsappBehaviours,
-  whatsappPlan,
-} from './behaviours.ts';
-import type { Phones } from './phones.ts';
-import type { Answer } from './server.ts';
+// The control API of the simulators: phones, behaviours and counters (design section 5, and what the tests need beyond it).
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { allowedBehaviours, type Behaviour, parseBehaviour } from './behaviours.ts';
+import { answered, Refusal, type Route, type RouteCall } from './http.ts';
+import { type Bubble, type Phones, parsePhone } from './phones.ts';
 import type { Stats } from './stats.ts';
-import type { TelegramSim } from './telegram.ts';
-import type { WhatsappSim } from './whatsapp.ts';
+import { readContact, type TelegramOwner } from './telegram-owner.ts';
 
-type Json = Record<string, unknown>;
-
-const bad = (error: string): Answer => ({ status: 400, json: { error } });
-const phonePattern = /^\+[1-9]\d{6,14}$/;
-const maxDelayMs = 600_000;
-
-/** Reads {whatsapp?, telegram?, delay_ms?}; a text says what is wrong. */
-const readBehaviour = (body: Json): Partial<Behaviour> | string => {
-  const unknown = Object.keys(body).find(
-    (key) => !['whatsapp', 'telegram', 'delay_ms'].includes(key),
-  );
-  if (unknown) return `${unknown} is not known: whatsapp, telegram, delay_ms`;
-  const { whatsapp, telegram, delay_ms: delayMs } = body;
-  if (whatsapp !== undefined && !whatsappPlan(String(whatsapp))) {
-    const names = Object.keys(whatsappBehaviours).join(', ');
-    return `whatsapp is one of ${names}, error:<code>, failed:<code>`;
-  }
-  const telegramName = telegramBehaviours.find((name) => name === telegram);
-  if (telegram !== undefined && !telegramName)
-    return `telegram is one of ${telegramBehaviours.join(', ')}`;
-  if (delayMs !== undefined && !(Number(delayMs) >= 0 && Number(delayMs) <= maxDelayMs)) {
-    return `delay_ms is 0 to ${maxDelayMs}`;
-  }
-  return {
-    ...(whatsapp === undefined ? {} : { whatsapp: String(whatsapp) }),
-    ...(telegramName === undefined ? {} : { telegram: telegramName }),
-    ...(delayMs === undefined ? {} : { delayMs: Number(delayMs) }),
-  };
-};
-
-const behaviourAnswer = ({ whatsapp, telegram, delayMs }: Behaviour): Answer => ({
-  status: 200,
-  json: { whatsapp, telegram, delay_ms: delayMs },
+/** A behaviour as the wire shows it. */
+export const behaviourBody = ({ whatsapp, telegram, delayMs }: Behaviour) => ({
+  whatsapp,
+  telegram,
+  delay_ms: delayMs,
 });
 
-export type Control = {
-  serve(method: string, path: string[], body: Json): Promise<Answer | undefined>;
+/** A bubble as GET messages shows it. */
+export const messageBody = ({ channel, code, text, atMs }: Bubble) => ({
+  channel,
+  code,
+  text,
+  at: new Date(atMs).toISOString(),
+});
+
+/** Messages of a phone, newest first: those with a code, or with `all` everything the service wrote. */
+export const messagesOf = (phones: Phones, e164: string, all = false) =>
+  phones
+    .bubbles(e164)
+    .filter(({ by, code }) => by === 'service' && (all || code !== null))
+    .reverse()
+    .map(messageBody);
+
+const entriesPerWrite = 2000;
+
+const writeCounts = async (
+  response: ServerResponse,
+  name: string,
+  counts: Iterable<[string, { accepted: number; delivered: number }]>,
+) => {
+  const write = async (text: string) => {
+    if (response.write(text) || response.destroyed) return;
+    await Promise.race([once(response, 'drain'), once(response, 'close')]);
+  };
+  let part: string[] = [];
+  let separator = '';
+  await write(`"${name}":{`);
+  for (const [id, { accepted, delivered }] of counts) {
+    part.push(`${JSON.stringify(id)}:[${accepted},${delivered}]`);
+    if (part.length < entriesPerWrite) continue;
+    await write(separator + part.join(','));
+    separator = ',';
+    part = [];
+  }
+  await write(`${part.length > 0 ? separator : ''}${part.join(',')}}`);
 };
 
-export const createControl = (deps: {
+const streamMessages = async (stats: Stats, { response, query }: RouteCall) => {
+  const over = Number(query.get('over') ?? -1);
+  if (!Number.isInteger(over)) throw new Refusal(400, 'over must be a whole number.');
+  response.writeHead(200, { 'content-type': 'application/json; charset=utf-8' });
+  response.write('{');
+  await writeCounts(response, 'messages', stats.messages('whatsapp', over));
+  response.write(',');
+  await writeCounts(response, 'telegram', stats.messages('telegram', over));
+  response.end('}\n');
+  return answered;
+};
+
+const phoneOf = ({ params }: RouteCall): string => parsePhone(params.phone ?? '');
+
+const optionalMs = (value: unknown, name: string): number | undefined => {
+  if (value === undefined) return undefined;
+  if (typeof value === 'number' && value >= 0 && value <= 60_000) return value;
+  throw new Refusal(400, `${name} must be a number from 0 to 60000.`);
+};
+
+const startTelegram = (owner: TelegramOwner, call: RouteCall) => {
+  const { url, contact, wait_ms: wait, quiet_ms: quiet } = call.body;
+  const boundMs = optionalMs(wait, 'wait_ms');
+  const quietMs = optionalMs(quiet, 'quiet_ms');
+  const given = { url, contact: readContact(contact) };
+  return owner.start(phoneOf(call), given, {
+    ...(boundMs === undefined ? {} : { boundMs }),
+    ...(quietMs === undefined ? {} : { quietMs }),
+  });
+};
+
+const telegramRoutes = (owner: TelegramOwner): Route[] => {
+  const base = '/phones/:phone/telegram';
+  const post = (path: string, handle: (call: RouteCall) => unknown): Route => ({
+    method: 'POST',
+    path: `${base}/${path}`,
+    handle,
+  });
+  return [
+    post('start', (call) => startTelegram(owner, call)),
+    post('text', async (call) => {
+      const { text } = call.body;
+      if (typeof text !== 'string' || text === '') throw new Refusal(400, 'text is required.');
+      return { taken: await owner.say(phoneOf(call), text) };
+    }),
+    post('contact', async (call) => {
+      const contact = readContact(call.body.contact);
+      if (contact === null) throw new Refusal(400, 'contact cannot be null here.');
+      return { taken: await owner.shareContact(phoneOf(call), contact) };
+    }),
+    post('block', async (call) => ({ taken: await owner.block(phoneOf(call)) })),
+    post('unblock', async (call) => {
+      await owner.unblock(phoneOf(call));
+      return {};
+    }),
+    post('repeat', async (call) => ({ taken: await owner.repeat(phoneOf(call)) })),
+  ];
+};
+
+/** The routes of phones, behaviours and counters. */
+export const controlRoutes = (deps: {
   phones: Phones;
   stats: Stats;
-  telegram: TelegramSim;
-  whatsapp: WhatsappSim;
-}): Control => {
-  const { phones, stats, telegram, whatsapp } = deps;
-
-  const tap = async (phone: string, body: Json): Promise<Answer> => {
-    const { url, contact = phone } = body;
-    if (typeof url !== 'string' || !URL.canParse(url)) return bad('url is the link to tap');
-    if (contact !== null && !phonePattern.test(String(contact))) {
-      return bad('contact is a phone number in E.164, or null');
-    }
-    const result = await telegram.start(phone, url, contact === null ? null : String(contact));
-    return { status: 200, json: result };
-  };
-
-  const ofPhone = async (
-    method: string,
-    path: string[],
-    body: Json,
-  ): Promise<Answer | undefined> => {
-    const [, phone = '', what, detail] = path;
-    if (!phonePattern.test(phone))
-      return bad('a phone is written as E.164, with %2B or + in front');
-    if (method === 'GET' && what === 'messages') {
-      return { status: 200, json: { messages: phones.get(phone).messages } };
-    }
-    if (method === 'PUT' && what === 'behaviour') {
-      const behaviour = readBehaviour(body);
-      if (typeof behaviour === 'string') return bad(behaviour);
-      return behaviourAnswer(phones.setBehaviour(phone, behaviour));
-    }
-    if (method === 'GET' && what === 'behaviour') return behaviourAnswer(phones.behaviourOf(phone));
-    if (method !== 'POST' || what !== 'telegram') return undefined;
-    if (detail === 'start') return tap(phone, body);
-    if (detail === 'block' || detail === 'unblock') {
-      await telegram.membership(phone, detail === 'block' ? 'kicked' : 'member');
-      return { status: 200, json: {} };
-    }
-    return undefined;
-  };
-
-  const everything = (method: string, path: string[], body: Json): Answer | undefined => {
-    const call = `${method} ${path.join('/')}`;
-    if (call === 'GET stats') return { status: 200, json: stats.calls() };
-    if (call === 'GET stats/messages') {
-      return { status: 200, json: { messages: Object.fromEntries(stats.messages()) } };
-    }
-    if (call === 'PUT behaviour') {
-      const behaviour = readBehaviour(body);
-      return typeof behaviour === 'string'
-        ? bad(behaviour)
-        : behaviourAnswer(phones.setDefault(behaviour));
-    }
-    if (call === 'DELETE state') {
-      phones.reset();
-      stats.reset();
-      telegram.reset();
-      return { status: 200, json: {} };
-    }
-    return undefined;
-  };
-
-  const template = (path: string[], body: Json): Answer => {
-    const { event, language, reason } = body;
-    if (typeof event !== 'string')
-      return bad('event is a template status, such as APPROVED or PAUSED');
-    const found = whatsapp.templates.setStatus(path[1] ?? '', {
-      event,
-      ...(typeof language === 'string' ? { language } : {}),
-      ...(typeof reason === 'string' ? { reason } : {}),
-    });
-    return found ? { status: 200, json: {} } : { status: 404, json: { error: 'no such template' } };
-  };
-
-  return {
-    serve: async (method, path, body) => {
-      if (path[0] === 'phones' && path.length > 1) return ofPhone(method, path, body);
-      if (method === 'POST' && path[0] === 'templates' && path[2] === 'status') {
-        return template(path, body);
-      }
-      return everything(method, path, body);
+  owner: TelegramOwner;
+  webhooks(): Record<string, unknown>;
+  reset(): void;
+}): Route[] => {
+  const { phones, stats, owner } = deps;
+  return [
+    {
+      method: 'GET',
+      path: '/phones/:phone/messages',
+      handle: (call) => ({
+        messages: messagesOf(phones, phoneOf(call), call.query.get('all') === '1'),
+      }),
     },
-  };
+    {
+      method: 'GET',
+      path: '/phones/:phone/behaviour',
+      handle: (call) => behaviourBody(phones.behaviour(phoneOf(call))),
+    },
+    {
+      method: 'PUT',
+      path: '/phones/:phone/behaviour',
+      handle: (call) => {
+        phones.behave(phoneOf(call), parseBehaviour(call.body));
+        return behaviourBody(phones.behaviour(phoneOf(call)));
+      },
+    },
+    {
+      method: 'GET',
+      path: '/behaviour',
+      handle: () => ({ allowed: allowedBehaviours, all: behaviourBody(phones.behaveAll({})) }),
+    },
+    {
+      method: 'PUT',
+      path: '/behaviour',
+      handle: ({ body }) => behaviourBody(phones.behaveAll(parseBehaviour(body))),
+    },
+    ...telegramRoutes(owner),
+    {
+      method: 'GET',
+      path: '/stats',
+      handle: () => ({ ...stats.summary(), webhooks: deps.webhooks() }),
+    },
+    { method: 'GET', path: '/stats/messages', handle: (call) => streamMessages(stats, call) },
+    {
+      method: 'DELETE',
+      path: '/state',
+      handle: () => {
+        deps.reset();
+        return { reset: true };
+      },
+    },
+  ];
 };

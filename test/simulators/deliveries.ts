@@ -1,76 +1,101 @@
-// Webhooks from a provider to the API: repeated with growing pauses until they are taken.
-import { Agent, request } from 'node:http';
+// Webhook calls of the simulated providers: POSTed over kept-alive connections and repeated until accepted.
+import { Agent, request } from 'undici';
+import type { Timers } from './clock.ts';
 
-const agent = new Agent({ keepAlive: true, maxSockets: 16 });
-const firstPauseMs = 100;
-const maxPauseMs = 5_000;
-const maxTries = 60;
-
-const post = (url: URL, headers: Record<string, string>, body: Buffer): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const call = request(
-      url,
-      {
-        agent,
-        method: 'POST',
-        timeout: 10_000,
-        headers: { ...headers, 'content-type': 'application/json', 'content-length': body.length },
-      },
-      (answer) => {
-        answer.resume();
-        answer.on('end', () => resolve(answer.statusCode ?? 0));
-        answer.on('error', reject);
-      },
-    );
-    call.on('timeout', () => call.destroy(new Error('timeout')));
-    call.on('error', reject);
-    call.end(body);
-  });
-
-export type Deliveries = {
-  /** Resolves when the receiver has taken it, or when it was given up. */
-  send(path: string, headers: Record<string, string>, body: Buffer): Promise<boolean>;
-  pending(): number;
-  close(): void;
+export type Delivery = {
+  /** Where to POST; asked again before every attempt. Undefined: nowhere yet, tried again later. */
+  url(): string | undefined;
+  headers: Record<string, string>;
+  body: Buffer;
+  /** How many events the body holds. */
+  events: number;
+  /** Whether a Retry-After header of the receiver is honoured (Telegram does). */
+  honourRetryAfter?: boolean;
 };
 
-/** Sends to whatever `apiUrl` says at the time. */
-export const createDeliveries = (apiUrl: () => string): Deliveries => {
-  const timers = new Set<NodeJS.Timeout>();
-  let pending = 0;
-  let closed = false;
+const firstDelayMs = 100;
+const maxDelayMs = 5000;
+const attemptTimeoutMs = 10_000;
+const maxWaiting = 20_000;
+const connections = 32;
 
-  const pause = (ms: number): Promise<void> =>
-    new Promise((resolve) => {
-      const timer = setTimeout(() => {
-        timers.delete(timer);
-        resolve();
-      }, ms);
-      timers.add(timer);
-    });
+const delayBefore = (retry: number): number => Math.min(firstDelayMs * 2 ** retry, maxDelayMs);
 
-  const attempt = async (path: string, headers: Record<string, string>, body: Buffer) => {
-    for (let tries = 0; tries < maxTries && !closed; tries++) {
-      const status = await post(new URL(path, apiUrl()), headers, body).catch(() => 0);
-      if (status >= 200 && status < 300) return true;
-      await pause(Math.min(firstPauseMs * 2 ** tries, maxPauseMs));
+export type Deliveries = ReturnType<typeof createDeliveries>;
+
+/** Creates the sender of one provider's webhooks. Different deliveries run side by side, in no order. */
+export const createDeliveries = (timers: Timers) => {
+  const agent = new Agent({ connections, pipelining: 1, keepAliveTimeout: 4000 });
+  const ending = new AbortController();
+  let generation = 0;
+  let waiting = 0;
+  const zero = { accepted_posts: 0, accepted_events: 0, refused_attempts: 0, dropped_events: 0 };
+  let counts = { ...zero };
+
+  /** True when accepted, else ms to wait at least before the next attempt. */
+  const attempt = async (delivery: Delivery): Promise<true | number> => {
+    const url = delivery.url();
+    if (!url) return 0;
+    try {
+      const { statusCode, headers, body } = await request(url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...delivery.headers },
+        body: delivery.body,
+        dispatcher: agent,
+        headersTimeout: attemptTimeoutMs,
+        bodyTimeout: attemptTimeoutMs,
+        signal: ending.signal,
+      });
+      await body.dump();
+      if (statusCode >= 200 && statusCode < 300) return true;
+      const seconds = delivery.honourRetryAfter ? Number(headers['retry-after']) : 0;
+      return Number.isFinite(seconds) && seconds > 0 ? Math.min(seconds, 3600) * 1000 : 0;
+    } catch {
+      return 0;
+    }
+  };
+
+  const run = async (delivery: Delivery): Promise<boolean> => {
+    const own = generation;
+    for (let retry = 0; !ending.signal.aborted; retry += 1) {
+      const outcome = await attempt(delivery);
+      if (own !== generation) return false;
+      if (outcome === true) {
+        counts.accepted_posts += 1;
+        counts.accepted_events += delivery.events;
+        return true;
+      }
+      counts.refused_attempts += 1;
+      await timers.wait(Math.max(outcome, delayBefore(retry)));
+      if (own !== generation) return false;
     }
     return false;
   };
 
   return {
-    send: async (path, headers, body) => {
-      pending++;
+    /** Sends a delivery until it is accepted; false when it was dropped (too many wait, reset or close). */
+    post: async (delivery: Delivery): Promise<boolean> => {
+      if (waiting >= maxWaiting) {
+        counts.dropped_events += delivery.events;
+        return false;
+      }
+      waiting += 1;
       try {
-        return await attempt(path, headers, body);
+        return await run(delivery);
       } finally {
-        pending--;
+        waiting -= 1;
       }
     },
-    pending: () => pending,
-    close: () => {
-      closed = true;
-      for (const timer of timers) clearTimeout(timer);
+    summary: () => ({ ...counts, waiting }),
+    /** Forgets what was not accepted yet, and the counts. */
+    reset: (): void => {
+      generation += 1;
+      counts = { ...zero };
+    },
+    close: async (): Promise<void> => {
+      generation += 1;
+      ending.abort();
+      await agent.destroy();
     },
   };
 };

@@ -1,33 +1,39 @@
-// Process entry of the simulators.
+// Starts the provider simulators from the environment; ends on SIGTERM or SIGINT.
 import { createSimulators } from './server.ts';
 
-const env = (name: string, standard = ''): string => process.env[name] || standard;
+const { env } = process;
+
+const required = (name: string): string => {
+  const value = env[name];
+  if (value) return value;
+  process.stderr.write(`${name} is not set.\n`);
+  return process.exit(1);
+};
 
 const simulators = await createSimulators({
-  port: Number(env('SIM_PORT', '8082')),
-  apiUrl: env('API_URL', 'http://127.0.0.1:8080'),
+  port: Number(env.SIM_PORT ?? 8082),
+  host: env.SIM_HOST ?? '127.0.0.1',
+  apiUrl: env.API_URL ?? 'http://127.0.0.1:8080',
   whatsapp: {
-    appSecret: env('WHATSAPP_APP_SECRET'),
-    accessToken: env('WHATSAPP_ACCESS_TOKEN'),
-    phoneNumberId: env('WHATSAPP_PHONE_NUMBER_ID'),
-    wabaId: env('WHATSAPP_WABA_ID'),
-    verifyToken: env('WHATSAPP_VERIFY_TOKEN'),
-    templateName: env('WHATSAPP_TEMPLATE_NAME', 'otp_code'),
-    templateLanguage: env('WHATSAPP_TEMPLATE_LANGUAGE', 'en_US'),
+    appSecret: required('WHATSAPP_APP_SECRET'),
+    accessToken: required('WHATSAPP_ACCESS_TOKEN'),
+    phoneNumberId: required('WHATSAPP_PHONE_NUMBER_ID'),
+    wabaId: required('WHATSAPP_WABA_ID'),
+    verifyToken: required('WHATSAPP_VERIFY_TOKEN'),
+    templateName: env.WHATSAPP_TEMPLATE_NAME ?? 'otp_code',
+    templateLanguage: env.WHATSAPP_TEMPLATE_LANGUAGE ?? 'en_US',
   },
   telegram: {
-    botToken: env('TELEGRAM_BOT_TOKEN'),
-    botUsername: env('TELEGRAM_BOT_USERNAME'),
-    webhookSecret: env('TELEGRAM_WEBHOOK_SECRET'),
+    botToken: required('TELEGRAM_BOT_TOKEN'),
+    botUsername: required('TELEGRAM_BOT_USERNAME'),
+    webhookSecret: required('TELEGRAM_WEBHOOK_SECRET'),
   },
 });
 
+process.stdout.write(`Simulated phones are ready at ${simulators.url}\n`);
+
 const end = (): void => {
-  simulators.close().then(
-    () => process.exit(0),
-    () => process.exit(1),
-  );
+  void simulators.close().then(() => process.exit(0));
 };
-process.on('SIGTERM', end);
-process.on('SIGINT', end);
-process.stdout.write(`The simulated phones are at ${simulators.url}\n`);
+process.once('SIGTERM', end);
+process.once('SIGINT', end);

@@ -1,185 +1,218 @@
-// The simulators on one port: the providers' paths, the control API, and the page that shows the phones.
-import { readFileSync } from 'node:fs';
+// The provider simulators: one HTTP server with WhatsApp, Telegram, Turnstile, the control API and the page.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
-import { createControl } from './control.ts';
+import { type Behaviour, parseBehaviour } from './behaviours.ts';
+import { type Clock, createTimers } from './clock.ts';
+import { controlRoutes, messagesOf } from './control.ts';
+import { whatsappControlRoutes } from './control-whatsapp.ts';
 import { createDeliveries } from './deliveries.ts';
-import { createPhones, type Phones } from './phones.ts';
-import { createStats, type Stats } from './stats.ts';
-import { createTelegramSim, type TelegramSettings } from './telegram.ts';
-import { createTurnstileSim } from './turnstile.ts';
-import { createWhatsappSim, type WhatsappSettings } from './whatsapp.ts';
-
-/** An answer; status 0 cuts the connection without one. */
-export type Answer = {
-  status: number;
-  json?: unknown;
-  html?: string;
-  headers?: Record<string, string>;
-};
+import { answered, createRouter, parseJsonObject, Refusal, readBody, sendJson } from './http.ts';
+import { createPage } from './page.ts';
+import { createPhones, parsePhone } from './phones.ts';
+import { createStats } from './stats.ts';
+import { type BotOptions, createTelegram } from './telegram.ts';
+import { createChats } from './telegram-chats.ts';
+import { type Contact, createTelegramOwner, type Patience } from './telegram-owner.ts';
+import { createUpdates } from './telegram-updates.ts';
+import { createTurnstile } from './turnstile.ts';
+import { createWhatsApp, graphHeaders } from './whatsapp.ts';
+import { createAccounts } from './whatsapp-accounts.ts';
+import { createWhatsAppLimits } from './whatsapp-limits.ts';
+import { createMessageReader } from './whatsapp-messages.ts';
+import { createWhatsAppNodes } from './whatsapp-nodes.ts';
+import { createWhatsAppSend } from './whatsapp-send.ts';
+import { createTemplates } from './whatsapp-templates.ts';
+import { createWhatsAppWebhooks } from './whatsapp-webhooks.ts';
 
 export type SimulatorOptions = {
+  /** 0 takes a free port. */
   port: number;
   host?: string;
-  /** Where the API is: webhooks go there. */
+  /** Where webhooks go: `{apiUrl}/v1/inbound/…`. Empty: they wait until setApiUrl. */
   apiUrl: string;
-  whatsapp: WhatsappSettings;
-  telegram: TelegramSettings;
-  /** Receipts that fall due within this time share a webhook call, as Meta's do. */
+  whatsapp: {
+    appSecret: string;
+    accessToken: string;
+    phoneNumberId: string;
+    wabaId: string;
+    verifyToken: string;
+    templateName: string;
+    templateLanguage: string;
+  };
+  telegram: BotOptions;
+  clock?: Clock;
+  /** Statuses due within this many ms go out in one POST. */
   statusBatchMs?: number;
+  /** False: `ok` phones get their messages, but no status is reported by itself. */
+  autoDeliver?: boolean;
 };
 
-export type Simulators = {
-  url: string;
-  port: number;
-  phones: Phones;
-  stats: Stats;
-  setApiUrl(url: string): void;
-  /** Webhook calls that the API has not taken yet. */
-  pendingDeliveries(): number;
-  close(): Promise<void>;
-};
+const displayDigits = '15550783881';
+const keepAliveMs = 65_000;
 
-const maxBody = 1024 * 1024;
-const maxWatchers = 50;
-
-const readBody = (request: IncomingMessage): Promise<string> =>
-  new Promise((resolve, reject) => {
-    let text = '';
-    request.setEncoding('utf8');
-    request.on('data', (chunk: string) => {
-      text += chunk;
-      if (text.length > maxBody) request.destroy();
-    });
-    request.on('end', () => resolve(text));
-    request.on('error', reject);
+const createParts = (options: SimulatorOptions, apiUrl: () => string) => {
+  const clock = options.clock ?? { now: Date.now };
+  const timers = createTimers();
+  const stats = createStats(clock);
+  const phones = createPhones(clock);
+  const deliveries = { whatsapp: createDeliveries(timers), telegram: createDeliveries(timers) };
+  const { wabaId, phoneNumberId, accessToken, appSecret, verifyToken } = options.whatsapp;
+  const accounts = createAccounts(clock, {
+    ...{ wabaId, phoneNumberId, accessToken, digits: displayDigits, name: 'Tessera' },
+    ...{ registered: true, subscribed: true },
   });
+  const webhooks = createWhatsAppWebhooks({
+    ...{ appSecret, apiUrl, accounts, clock, timers },
+    deliveries: deliveries.whatsapp,
+    batchMs: options.statusBatchMs ?? 20,
+  });
+  const templates = createTemplates({
+    ...{ clock, timers, webhooks, business: accounts.business },
+    standard: {
+      wabaId,
+      name: options.whatsapp.templateName,
+      language: options.whatsapp.templateLanguage,
+    },
+  });
+  const limits = createWhatsAppLimits(clock);
+  const headers = graphHeaders(wabaId, 'v25.0');
+  const autoDeliver = options.autoDeliver ?? true;
+  const whatsapp = createWhatsApp({
+    ...{ accounts, limits, stats, nodes: createWhatsAppNodes({ accounts, templates, appSecret }) },
+    readMessage: createMessageReader(templates),
+    send: createWhatsAppSend({ phones, stats, webhooks, timers, headers, autoDeliver }),
+  });
+  const chats = createChats(clock);
+  const bot = options.telegram;
+  const updates = createUpdates({ deliveries: deliveries.telegram, apiUrl, options: bot });
+  const telegram = createTelegram({ options: bot, phones, stats, chats, updates, timers });
+  const owner = createTelegramOwner({ options: bot, phones, chats, updates, timers });
+  const turnstile = createTurnstile({ clock, stats });
+  const page = createPage({ phones, timers });
 
-const parse = (text: string): Record<string, unknown> | undefined => {
+  const reset = () => {
+    const parts = [accounts, templates, webhooks, limits, phones, stats, chats, updates, turnstile];
+    for (const part of [...parts, deliveries.whatsapp, deliveries.telegram]) part.reset();
+  };
+  const summaries = () => ({
+    whatsapp: deliveries.whatsapp.summary(),
+    telegram: deliveries.telegram.summary(),
+  });
+  const routes = [
+    ...controlRoutes({ phones, stats, owner, webhooks: summaries, reset }),
+    ...whatsappControlRoutes({
+      ...{ phones, accounts, templates, webhooks, limits, turnstile, verifyToken, apiUrl },
+    }),
+    ...page.routes,
+  ];
+  return {
+    ...{ timers, stats, phones, deliveries, webhooks, whatsapp, telegram, owner, turnstile, page },
+    ...{ reset, router: createRouter(routes), summaries },
+  };
+};
+
+type Parts = ReturnType<typeof createParts>;
+
+const handleControl = async (parts: Parts, request: IncomingMessage, response: ServerResponse) => {
+  const { method = 'GET', url = '/' } = request;
+  const [path = '/', search = ''] = url.split('?', 2);
+  const { route, params } = parts.router.find(method, path);
+  const body = parseJsonObject(await readBody(request));
+  const query = new URLSearchParams(search);
+  const result = await route.handle({ request, response, params, query, body });
+  if (result !== answered) sendJson(response, 200, result);
+};
+
+const dispatch = (parts: Parts, request: IncomingMessage, response: ServerResponse) => {
+  const { url = '/' } = request;
+  if (url.startsWith('/graph/')) return parts.whatsapp.handle(request, response);
+  if (url.startsWith('/telegram/')) return parts.telegram.handle(request, response);
+  if (url.startsWith('/turnstile/v0/siteverify')) return parts.turnstile.handle(request, response);
+  return handleControl(parts, request, response);
+};
+
+const handle = async (parts: Parts, request: IncomingMessage, response: ServerResponse) => {
   try {
-    const value: unknown = text === '' ? {} : JSON.parse(text);
-    return typeof value === 'object' && value !== null
-      ? (value as Record<string, unknown>)
-      : undefined;
-  } catch {
-    return undefined;
+    await dispatch(parts, request, response);
+  } catch (error) {
+    const known = error instanceof Refusal;
+    // The connection stays usable only when the body was read.
+    if (!request.complete) response.setHeader('connection', 'close');
+    sendJson(response, known ? error.status : 500, {
+      error: known ? error.message : `The simulator failed: ${String(error)}`,
+    });
   }
 };
 
-const write = (response: ServerResponse, { status, json, html, headers }: Answer): void => {
-  if (status === 0) {
-    response.destroy();
-    return;
-  }
-  const type = html === undefined ? 'application/json' : 'text/html; charset=utf-8';
-  response.writeHead(status, { 'content-type': type, ...headers });
-  response.end(html ?? JSON.stringify(json));
-};
+/** Phones as tests handle them without HTTP. */
+const phoneControls = (parts: Parts) => ({
+  /** Messages on a phone, newest first; only those with a code unless `all`. */
+  messages: (phone: string, all = false) => messagesOf(parts.phones, parsePhone(phone), all),
+  /** Changes what a phone does. @throws Refusal for unknown values */
+  behave: (
+    phone: string,
+    change: { whatsapp?: string; telegram?: string; delay_ms?: number | null },
+  ) => parts.phones.behave(parsePhone(phone), parseBehaviour(change)),
+  /** Changes what all phones do. @throws Refusal for unknown values */
+  behaveAll: (change: {
+    whatsapp?: string;
+    telegram?: string;
+    delay_ms?: number | null;
+  }): Behaviour => parts.phones.behaveAll(parseBehaviour(change)),
+  /** Taps a Telegram link as the phone's owner; see telegram-owner.ts. */
+  start: (phone: string, given: { url: string; contact?: Contact }, patience?: Partial<Patience>) =>
+    parts.owner.start(parsePhone(phone), given, patience),
+  block: (phone: string) => parts.owner.block(parsePhone(phone)),
+  unblock: (phone: string) => parts.owner.unblock(parsePhone(phone)),
+  chatId: (phone: string): number => parts.telegram.chatIdOf(parsePhone(phone)),
+});
 
-const serveEvents = (
-  phones: Phones,
-  response: ServerResponse,
-  watchers: Set<ServerResponse>,
-): void => {
-  if (watchers.size >= maxWatchers) {
-    write(response, { status: 503, json: { error: 'too many pages are open' } });
-    return;
-  }
-  response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' });
-  const send = (event: unknown): void => {
-    response.write(`data: ${JSON.stringify(event)}\n\n`);
-  };
-  for (const { number, messages } of phones.recent(24).reverse()) {
-    for (const message of messages.slice(0, 10).reverse())
-      send({ phone: number, message, old: true });
-  }
-  watchers.add(response);
-  const stop = phones.watch(send);
-  response.on('close', () => {
-    stop();
-    watchers.delete(response);
-  });
-};
+export type Simulators = Awaited<ReturnType<typeof createSimulators>>;
 
-const pagePath = join(import.meta.dirname, 'page.html');
-
-/** Opens the simulators; port 0 takes a free one. */
-export const createSimulators = async (options: SimulatorOptions): Promise<Simulators> => {
+/**
+ * Starts the simulators and listens.
+ * @throws when the port is taken
+ */
+export const createSimulators = async (options: SimulatorOptions) => {
   const host = options.host ?? '127.0.0.1';
-  let { apiUrl } = options;
-  const phones = createPhones();
-  const stats = createStats();
-  const deliveries = createDeliveries(() => apiUrl);
-  const shared = { phones, stats, deliveries };
-  const statusBatchMs = options.statusBatchMs ?? 20;
-  const whatsapp = createWhatsappSim({ ...shared, settings: options.whatsapp, statusBatchMs });
-  const telegram = createTelegramSim({ ...shared, settings: options.telegram });
-  const turnstile = createTurnstileSim();
-  const control = createControl({ phones, stats, telegram, whatsapp });
-  const watchers = new Set<ServerResponse>();
-
-  const route = async (
-    request: IncomingMessage,
-    url: URL,
-    text: string,
-  ): Promise<Answer | undefined> => {
-    const method = request.method ?? 'GET';
-    const path = url.pathname.split('/').filter(Boolean).map(decodeURIComponent);
-    if (path[0] === 'turnstile') return turnstile.verify(new URLSearchParams(text));
-    const body = parse(text);
-    if (!body) return { status: 400, json: { error: 'the body is not JSON' } };
-    if (path[0] === 'graph') {
-      const token = (request.headers.authorization ?? '').replace(/^Bearer /, '');
-      return whatsapp.serve({ method, path: path.slice(2), query: url.searchParams, token, body });
-    }
-    if (path[0] === 'telegram') {
-      return telegram.serve((path[1] ?? '').replace(/^bot/, ''), path[2] ?? '', body);
-    }
-    if (method === 'GET' && path.length === 0) {
-      return { status: 200, html: readFileSync(pagePath, 'utf8') };
-    }
-    return control.serve(method, path, body);
-  };
-
-  const server = createServer((request, response) => {
-    const url = new URL(request.url ?? '/', 'http://simulators');
-    if (url.pathname === '/events') {
-      serveEvents(phones, response, watchers);
-      return;
-    }
-    readBody(request)
-      .then((text) => route(request, url, text))
-      .then((answer) =>
-        write(response, answer ?? { status: 404, json: { error: 'there is nothing here' } }),
-      )
-      .catch(() =>
-        write(response, { status: 400, json: { error: 'the request is not understood' } }),
-      );
+  let apiUrl = options.apiUrl.replace(/\/+$/, '');
+  const parts = createParts(options, () => apiUrl);
+  const server = createServer({ keepAliveTimeout: keepAliveMs }, (request, response) => {
+    void handle(parts, request, response);
   });
-  server.keepAliveTimeout = 65_000;
+  server.on('clientError', (_error, socket) => socket.destroy());
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(options.port, host, resolve);
   });
-  const { port } = server.address() as AddressInfo;
-
+  const address = server.address();
+  const port = typeof address === 'object' && address ? address.port : options.port;
   return {
     url: `http://${host}:${port}`,
     port,
-    phones,
-    stats,
-    setApiUrl: (next) => {
-      apiUrl = next;
+    /** Moves the receiver of all webhooks. */
+    setApiUrl: (url: string): void => {
+      apiUrl = url.replace(/\/+$/, '');
     },
-    pendingDeliveries: deliveries.pending,
-    close: async () => {
-      deliveries.close();
-      whatsapp.close();
-      telegram.close();
-      for (const watcher of watchers) watcher.end();
+    phones: phoneControls(parts),
+    /** The counters of GET /stats. */
+    stats: () => ({ ...parts.stats.summary(), webhooks: parts.summaries() }),
+    /** How often a message (biz_opaque_callback_data) was accepted and delivered by WhatsApp. */
+    messageCount: (id: string) => parts.stats.message('whatsapp', id),
+    /** Resolves when all statuses due now were accepted by the receiver. */
+    settled: () => parts.webhooks.settled(),
+    /** The same as DELETE /state. */
+    reset: parts.reset,
+    /** Ends everything: held calls are cut, webhooks not yet accepted are forgotten. */
+    close: async (): Promise<void> => {
+      parts.timers.cancelAll();
+      parts.page.close();
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+      await Promise.all([
+        closed,
+        parts.deliveries.whatsapp.close(),
+        parts.deliveries.telegram.close(),
+      ]);
     },
   };
 };

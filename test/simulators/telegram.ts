@@ -1,237 +1,201 @@
-// Telegram's Bot API: messages to chats, and recipients who press Start, share a contact or block the bot.
-import type { Deliveries } from './deliveries.ts';
+// The Telegram Bot API of the simulators: methods under /telegram/bot<token>/ (reference 02 section 9).
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { findTelegramPlan, type TelegramPlan } from './behaviours.ts';
+import type { Timers } from './clock.ts';
+import { type JsonObject, Refusal, readBody, readParameters, sendJson } from './http.ts';
 import type { Phones } from './phones.ts';
-import type { Answer } from './server.ts';
 import type { Stats } from './stats.ts';
+import { type Chats, chatIdOf, chatOf, phoneOfChat } from './telegram-chats.ts';
+import { codeIn, readMarkup, readText, TelegramFailure } from './telegram-text.ts';
+import type { Updates } from './telegram-updates.ts';
+import { sendProxyPage } from './whatsapp-send.ts';
 
-export type TelegramSettings = { botToken: string; botUsername: string; webhookSecret: string };
+export type BotOptions = { botToken: string; botUsername: string; webhookSecret: string };
 
-type Json = Record<string, unknown>;
-type BotMessage = { text: string; asksForContact: boolean };
-type Chat = { id: number; phone: string; messages: BotMessage[]; wake: (() => void) | undefined };
+const holdMs = 60_000;
+const slowMs = 3000;
+const path = /^\/telegram\/bot([^/?]+)\/([^/?]+)\/?(?:\?(.*))?$/;
 
-export type StartResult = { messages: string[]; asked: boolean; shared: boolean };
+type MethodCall = { input: JsonObject; request: IncomingMessage; response: ServerResponse };
 
-export type TelegramSim = {
-  /** Serves a method of the bot whose token is in the path. */
-  serve(token: string, method: string, body: Json): Promise<Answer>;
-  /** A phone's owner taps a link; `contact` is shared when the bot asks (null: none). */
-  start(phone: string, url: string, contact: string | null): Promise<StartResult>;
-  membership(phone: string, status: 'kicked' | 'member'): Promise<void>;
-  reset(): void;
-  close(): void;
-};
+const waiting = Symbol('waiting');
 
-const failure = (code: number, description: string, parameters?: Json): Answer => ({
-  status: code,
-  json: { ok: false, error_code: code, description, ...(parameters ? { parameters } : {}) },
-  ...(parameters?.retry_after
-    ? { headers: { 'retry-after': String(parameters.retry_after) } }
-    : {}),
-});
+export type Telegram = ReturnType<typeof createTelegram>;
 
-const success = (result: unknown): Answer => ({ status: 200, json: { ok: true, result } });
-
-const hangMs = 60_000;
-/** How long a person waits for the bot to say something. */
-const patienceMs = 5_000;
-/** After the last word of the bot, one more may follow within this time. */
-const quietMs = 300;
-
-/** Telegram users have ids of their own; here they follow from the phone. */
-const chatIdOf = (phone: string): number =>
-  5_000_000_000 + (Number(phone.slice(1)) % 1_000_000_000);
-
-const codeIn = (text: string): string | null => /<code>(\d{4,8})<\/code>/.exec(text)?.[1] ?? null;
-const plain = (text: string): string => text.replace(/<[^>]+>/g, '');
-
-const refusal = (behaviour: string): Answer | undefined => {
-  switch (behaviour) {
-    case 'blocked':
-      return failure(403, 'Forbidden: bot was blocked by the user');
-    case 'deactivated':
-      return failure(403, 'Forbidden: user is deactivated');
-    case 'chat_not_found':
-      return failure(400, 'Bad Request: chat not found');
-    case 'rate_limited':
-      return failure(429, 'Too Many Requests: retry after 30', { retry_after: 30 });
-    case 'rate_limited_briefly':
-      return failure(429, 'Too Many Requests: retry after 1', { retry_after: 1 });
-    case 'http_500':
-      return failure(500, 'Internal Server Error');
-    case 'unauthorized':
-      return failure(401, 'Unauthorized');
-    default:
-      return undefined;
-  }
-};
-
-/** The simulated Bot API. */
-export const createTelegramSim = (deps: {
-  settings: TelegramSettings;
+/** Creates the Bot API of one bot. */
+export const createTelegram = (deps: {
+  options: BotOptions;
   phones: Phones;
   stats: Stats;
-  deliveries: Deliveries;
-}): TelegramSim => {
-  const { settings, phones, stats, deliveries } = deps;
-  const chats = new Map<number, Chat>();
-  const hanging = new Set<NodeJS.Timeout>();
-  let nextUpdate = Math.floor(Date.now() / 1000);
-  let nextMessage = 1;
+  chats: Chats;
+  updates: Updates;
+  timers: Timers;
+}) => {
+  const { options, phones, stats, chats, updates, timers } = deps;
 
-  const chatOf = (phone: string): Chat => {
-    const id = chatIdOf(phone);
-    const chat = chats.get(id) ?? { id, phone, messages: [], wake: undefined };
-    chats.set(id, chat);
-    return chat;
+  const me = () => ({
+    id: Number(options.botToken.split(':')[0]) || 1,
+    is_bot: true,
+    first_name: 'Tessera',
+    username: options.botUsername,
+    can_join_groups: false,
+    can_read_all_group_messages: false,
+    supports_inline_queries: false,
+  });
+
+  const readChat = (given: unknown): string => {
+    if (given === undefined || given === '') {
+      throw new TelegramFailure(400, 'Bad Request: chat_id is empty');
+    }
+    const phone = phoneOfChat(Number(given));
+    if (!phone) throw new TelegramFailure(400, 'Bad Request: chat not found');
+    return phone;
   };
 
-  const push = (update: Json): Promise<boolean> =>
-    deliveries.send(
-      '/v1/inbound/telegram',
-      { 'x-telegram-bot-api-secret-token': settings.webhookSecret },
-      Buffer.from(JSON.stringify({ update_id: nextUpdate++, ...update })),
+  const planOf = (phone: string): TelegramPlan => {
+    const { telegram } = phones.behaviour(phone);
+    const name = chats.isBlocked(phone) ? 'blocked' : telegram;
+    return findTelegramPlan(name) ?? { about: '', answer: 'ok', arrives: true };
+  };
+
+  const arrive = (phone: string, input: JsonObject): JsonObject => {
+    const text = readText(input);
+    const { copyText, asksContact, removesKeyboard, inline } = readMarkup(input.reply_markup);
+    const code = codeIn(text, copyText);
+    const messageId = chats.nextMessageId();
+    const bubble = { channel: 'telegram' as const, by: 'service' as const, code, text };
+    const { atMs } = phones.add(phone, { ...bubble, telegramId: messageId });
+    if (code !== null) stats.accepted('telegram', `${phone}:${code}`);
+    if (code !== null) stats.delivered('telegram', `${phone}:${code}`);
+    chats.tell(phone, { messageId, text, code, asksContact, removesKeyboard, atMs });
+    return {
+      message_id: messageId,
+      from: { id: me().id, is_bot: true, first_name: 'Tessera', username: options.botUsername },
+      chat: chatOf(phone),
+      date: chats.nowSeconds(),
+      text,
+      ...(inline ? { reply_markup: inline } : {}),
+    };
+  };
+
+  const notArriving = (plan: TelegramPlan, { request, response }: MethodCall, delayMs: number) => {
+    if (plan.answer === 'html_502') sendProxyPage(response);
+    else if (plan.answer === 'cut') request.socket.destroy();
+    else timers.after(delayMs, () => request.socket.destroy());
+  };
+
+  const sendMessage = (call: MethodCall): unknown => {
+    const { input, response } = call;
+    const phone = readChat(input.chat_id);
+    readMarkup(input.reply_markup);
+    readText(input);
+    const plan = planOf(phone);
+    if (plan.error) {
+      const { code, description, retryAfterSeconds } = plan.error;
+      throw new TelegramFailure(code, description, retryAfterSeconds);
+    }
+    const result = plan.arrives ? arrive(phone, input) : {};
+    if (plan.arrives) stats.note('telegram', 'accepted');
+    const delay = phones.behaviour(phone).delayMs;
+    if (plan.answer === 'ok' && !plan.slowAnswer) return result;
+    if (plan.answer === 'ok') {
+      timers.after(delay ?? slowMs, () => sendJson(response, 200, { ok: true, result }));
+      return waiting;
+    }
+    stats.note('telegram', plan.answer === 'hold' ? 'timeout' : plan.answer);
+    notArriving(plan, call, delay ?? holdMs);
+    return waiting;
+  };
+
+  const deleteMessage = ({ input }: MethodCall): unknown => {
+    const phone = readChat(input.chat_id);
+    if (phones.remove(phone, Number(input.message_id))) return true;
+    throw new TelegramFailure(400, 'Bad Request: message to delete not found');
+  };
+
+  const listOf = (given: unknown): string[] | undefined => {
+    const value = typeof given === 'string' ? JSON.parse(given) : given;
+    return Array.isArray(value) && value.length > 0 ? value.map(String) : undefined;
+  };
+
+  const setWebhook = ({ input }: MethodCall): unknown => {
+    const url = String(input.url ?? '');
+    const secret = String(input.secret_token ?? '');
+    if (!/^[\w-]{0,256}$/.test(secret)) {
+      throw new TelegramFailure(400, 'Bad Request: secret token contains unallowed characters');
+    }
+    if (url !== '' && !/^https?:\/\/[^\s]+$/.test(url)) {
+      throw new TelegramFailure(400, 'Bad Request: bad webhook: invalid webhook URL specified');
+    }
+    const maxConnections = Number(input.max_connections ?? 40);
+    const allowed = listOf(input.allowed_updates);
+    updates.setWebhook(url === '' ? undefined : { url, secret, allowed, maxConnections });
+    if (String(input.drop_pending_updates) === 'true') updates.dropPending();
+    return true;
+  };
+
+  const getUpdates = ({ input }: MethodCall): unknown => {
+    if (updates.webhook()) {
+      const why =
+        "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first";
+      throw new TelegramFailure(409, why);
+    }
+    return updates.take(
+      Number(input.offset ?? 0),
+      Math.min(Number(input.limit ?? 100) || 100, 100),
     );
-
-  const say = (chat: Chat, content: Json): Promise<boolean> => {
-    const person = { id: chat.id, is_bot: false, first_name: 'Sam', language_code: 'en' };
-    const message = {
-      message_id: nextMessage++,
-      date: Math.floor(Date.now() / 1000),
-      from: person,
-      chat: { id: chat.id, type: 'private', first_name: 'Sam' },
-      ...content,
-    };
-    return push({ message });
   };
 
-  const hang = (): Promise<Answer> =>
-    new Promise((resolve) => {
-      const timer = setTimeout(() => resolve(failure(504, 'Gateway Timeout')), hangMs);
-      timer.unref();
-      hanging.add(timer);
-    });
-
-  const sendMessage = async (body: Json): Promise<Answer> => {
-    const chat = chats.get(Number(body.chat_id));
-    const text = String(body.text ?? '');
-    if (!chat) return failure(400, 'Bad Request: chat not found');
-    if (text === '') return failure(400, 'Bad Request: message text is empty');
-    if (text.length > 4096) return failure(400, 'Bad Request: message is too long');
-    const { telegram } = phones.behaviourOf(chat.phone);
-    const code = codeIn(text);
-    // A behaviour is about codes: the talk that leads to a link goes on.
-    if (code !== null) stats.count('telegram', telegram);
-    if (code !== null && telegram === 'timeout') return hang();
-    const refused = code === null ? undefined : refusal(telegram);
-    if (refused) return refused;
-    if (code !== null) {
-      stats.accepted('telegram', `${chat.phone}:${code}`);
-      stats.delivered('telegram', `${chat.phone}:${code}`);
-    }
-    const keyboard = (
-      body.reply_markup as { keyboard?: { request_contact?: boolean }[][] } | undefined
-    )?.keyboard;
-    const asksForContact =
-      keyboard?.flat().some((button) => button.request_contact === true) ?? false;
-    chat.messages.push({ text: plain(text), asksForContact });
-    phones.receive(chat.phone, { channel: 'telegram', code, text: plain(text) });
-    chat.wake?.();
-    return success({
-      message_id: nextMessage++,
-      date: Math.floor(Date.now() / 1000),
-      chat: { id: chat.id, type: 'private' },
-      text: plain(text),
-    });
+  const methods: Record<string, (call: MethodCall) => unknown> = {
+    getme: me,
+    sendmessage: sendMessage,
+    deletemessage: deleteMessage,
+    setwebhook: setWebhook,
+    deletewebhook: ({ input }) => {
+      updates.setWebhook(undefined);
+      if (String(input.drop_pending_updates) === 'true') updates.dropPending();
+      return true;
+    },
+    getwebhookinfo: () => ({
+      url: updates.webhookUrl(),
+      has_custom_certificate: false,
+      pending_update_count: updates.pending(),
+      max_connections: updates.webhook()?.maxConnections ?? 40,
+      ...(updates.webhook()?.allowed ? { allowed_updates: updates.webhook()?.allowed } : {}),
+    }),
+    getupdates: getUpdates,
   };
 
-  /** Waits until the bot has said something more than `seen` messages, or is quiet for `ms`. */
-  const listen = (chat: Chat, seen: number, ms: number): Promise<boolean> =>
-    new Promise((resolve) => {
-      if (chat.messages.length > seen) return resolve(true);
-      const timer = setTimeout(() => {
-        chat.wake = undefined;
-        resolve(false);
-      }, ms);
-      chat.wake = () => {
-        clearTimeout(timer);
-        chat.wake = undefined;
-        resolve(true);
-      };
-    });
-
-  /** Hears the bot out: one answer, and whatever follows it closely. */
-  const hearOut = async (chat: Chat, seen: number): Promise<void> => {
-    if (!(await listen(chat, seen, patienceMs))) return;
-    while (await listen(chat, chat.messages.length, quietMs));
-  };
-
-  const share = async (chat: Chat, contact: string): Promise<void> => {
-    const own = contact === chat.phone;
-    const card = {
-      phone_number: contact.replace('+', ''),
-      first_name: own ? 'Sam' : 'Alex',
-      ...(own ? { user_id: chat.id } : { user_id: chatIdOf(contact) }),
-    };
-    await say(chat, { contact: card });
-  };
-
-  const start: TelegramSim['start'] = async (phone, url, contact) => {
-    const payload = new URL(url).searchParams.get('start') ?? '';
-    const chat = chatOf(phone);
-    const before = chat.messages.length;
-    const text = `/start ${payload}`.trim();
-    await say(chat, { text, entities: [{ type: 'bot_command', offset: 0, length: 6 }] });
-    await hearOut(chat, before);
-    const asked = chat.messages.slice(before).some(({ asksForContact }) => asksForContact);
-    const shared = asked && contact !== null;
-    if (shared) {
-      const heard = chat.messages.length;
-      await share(chat, contact);
-      await hearOut(chat, heard);
-    }
-    return { messages: chat.messages.slice(before).map((message) => message.text), asked, shared };
-  };
-
-  const serve: TelegramSim['serve'] = async (token, method, body) => {
-    if (token !== settings.botToken) return failure(401, 'Unauthorized');
-    switch (method) {
-      case 'sendMessage':
-        return sendMessage(body);
-      case 'getMe':
-        return success({
-          id: 1,
-          is_bot: true,
-          first_name: 'Tessera',
-          username: settings.botUsername,
-        });
-      case 'setWebhook':
-      case 'deleteWebhook':
-      case 'deleteMessage':
-        return success(true);
-      case 'getWebhookInfo':
-        return success({ url: 'simulated', pending_update_count: deliveries.pending() });
-      case 'getUpdates':
-        return failure(409, "Conflict: can't use getUpdates method while webhook is active");
-      default:
-        return failure(404, 'Not Found');
-    }
+  const call = async (request: IncomingMessage, response: ServerResponse) => {
+    const body = await readBody(request);
+    const [, token = '', method = '', search = ''] = path.exec(request.url ?? '') ?? [];
+    if (!token) throw new TelegramFailure(404, 'Not Found');
+    if (token !== options.botToken) throw new TelegramFailure(401, 'Unauthorized');
+    const run = methods[method.toLowerCase()];
+    if (!run) throw new TelegramFailure(404, 'Not Found: method not found');
+    const input = readParameters(request, body, new URLSearchParams(search));
+    const result = run({ input, request, response });
+    if (result === waiting) return;
+    if (method.toLowerCase() !== 'sendmessage') stats.note('telegram', method);
+    sendJson(response, 200, { ok: true, result });
   };
 
   return {
-    serve,
-    start,
-    membership: async (phone, status) => {
-      const chat = chatOf(phone);
-      const person = { id: chat.id, is_bot: false, first_name: 'Sam' };
-      const change = { chat: { id: chat.id, type: 'private' }, from: person, date: 0 };
-      await push({ my_chat_member: { ...change, new_chat_member: { status, user: person } } });
+    /** Answers one call under /telegram/. */
+    handle: async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+      try {
+        await call(request, response);
+      } catch (error) {
+        if (!(error instanceof TelegramFailure || error instanceof Refusal)) throw error;
+        const code = error instanceof TelegramFailure ? error.code : 400;
+        const retryAfter = error instanceof TelegramFailure ? error.retryAfterSeconds : undefined;
+        stats.note('telegram', `error_${code}`);
+        const parameters = retryAfter ? { parameters: { retry_after: retryAfter } } : {};
+        const envelope = { ok: false, error_code: code, description: error.message, ...parameters };
+        sendJson(response, code, envelope, retryAfter ? { 'retry-after': String(retryAfter) } : {});
+      }
     },
-    reset: () => {
-      for (const chat of chats.values()) chat.messages = [];
-    },
-    close: () => {
-      for (const timer of hanging) clearTimeout(timer);
-    },
+    /** The chat id of a phone, as the bot sees it. */
+    chatIdOf,
   };
 };
