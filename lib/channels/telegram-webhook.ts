@@ -17,12 +17,14 @@ export type ParsedUpdate = {
 const integerOf = (value: unknown): number | undefined =>
   Number.isSafeInteger(value) ? (value as number) : undefined;
 
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+
 const startPattern = /^\/start(?: ([A-Za-z0-9_-]{1,64}))?$/;
 
 const readContact = (message: Json): ParsedUpdate['contact'] => {
   const contact = child(message, 'contact');
   if (!contact) return null;
-  const digits = String(contact.phone_number ?? '').replace(/\D/g, '');
+  const digits = textOf(contact.phone_number).replace(/\D/g, '');
   return {
     phone: `+${digits}`,
     userId: integerOf(contact.user_id) ?? null,
@@ -42,7 +44,7 @@ const readMessage = (updateId: number, message: Json): ParsedUpdate | undefined 
   const userId = integerOf(from?.id);
   if (chatId === undefined || userId === undefined) return undefined;
   if (chat?.type !== 'private' || from?.is_bot === true) return undefined;
-  const start = String(message.text ?? '').match(startPattern);
+  const start = textOf(message.text).match(startPattern);
   const contact = readContact(message);
   return {
     updateId,

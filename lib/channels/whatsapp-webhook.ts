@@ -26,17 +26,26 @@ const objects = (value: unknown): Json[] =>
 
 const statuses = ['sent', 'delivered', 'read', 'failed'] as const;
 
+/** Later than any message, and far inside what a number holds exactly once it is milliseconds. */
+const lastSecond = 100_000_000_000;
+
+/** Unix seconds as Meta writes them, in text; undefined for anything that can be no time. */
+const readSeconds = (value: unknown): number | undefined => {
+  const seconds = typeof value === 'string' || typeof value === 'number' ? Number(value) : -1;
+  return Number.isInteger(seconds) && seconds > 0 && seconds < lastSecond ? seconds : undefined;
+};
+
 const readReceipt = (entry: Json): WhatsappReceipt | undefined => {
   const status = statuses.find((candidate) => candidate === entry.status);
   const echo = entry.biz_opaque_callback_data;
-  const seconds = Number(entry.timestamp);
-  if (!status || typeof echo !== 'string' || !Number.isSafeInteger(seconds)) return undefined;
+  const seconds = readSeconds(entry.timestamp);
+  if (!status || typeof echo !== 'string' || seconds === undefined) return undefined;
   const [error] = objects(entry.errors);
   return {
     echo,
     status,
     at: seconds * 1000,
-    errorCode: typeof error?.code === 'number' ? error.code : null,
+    errorCode: Number.isSafeInteger(error?.code) ? (error?.code as number) : null,
   };
 };
 
