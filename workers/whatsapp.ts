@@ -1,7 +1,7 @@
 // The whatsapp worker: sends over WhatsApp, takes its receipts, and looks after messages whose time has come.
 import { whatsappSend, whatsappStatus } from '../lib/jobs.ts';
-import { createSweeper } from '../lib/otp/due.ts';
 import { handleWhatsappStatus } from '../lib/otp/receipts.ts';
+import { createKeyPurge, createSweeper } from '../lib/otp/sweep.ts';
 import { handleWhatsappSend } from '../lib/otp/transmit-whatsapp.ts';
 import { task, type Worker } from './worker.ts';
 
@@ -10,5 +10,5 @@ export const whatsapp: Worker = {
     task(whatsappSend, (app) => (job, meta) => handleWhatsappSend(app, job, meta)),
     task(whatsappStatus, (app) => (job) => handleWhatsappStatus(app, job)),
   ],
-  chores: (app) => [createSweeper(app)],
+  chores: (app) => [createSweeper(app), createKeyPurge(app)],
 };

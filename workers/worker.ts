@@ -2,6 +2,7 @@
 import type { WorkerApp } from '../lib/app.ts';
 import type { Handler } from '../lib/infra/queue/message.ts';
 import type { Job } from '../lib/jobs.ts';
+import type { Chore } from '../lib/otp/sweep.ts';
 
 export type Task = { job: Job; handle(app: WorkerApp): Handler<never> };
 
@@ -11,7 +12,5 @@ export const task = <P>(job: Job<P>, handle: (app: WorkerApp) => Handler<P>): Ta
   handle: handle as unknown as Task['handle'],
 });
 
-/** Work beside the queue, started with the worker and stopped before it. */
-export type Chore = { start(): void; stop(): Promise<void> };
-
+/** `chores` are the work beside the queue: started with the worker, stopped before it. */
 export type Worker = { tasks: readonly Task[]; chores?: (app: WorkerApp) => Chore[] };

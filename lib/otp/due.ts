@@ -1,13 +1,7 @@
 // Messages whose time has come: no receipt within the template's lifetime, or the end of the code's life.
-import type { Broker } from '../infra/queue/broker.ts';
-import { whatsappStatus } from '../jobs.ts';
-import { type Clock, minute, second } from '../kernel/clock.ts';
-import { newId } from '../kernel/ids.ts';
-import type { Log } from '../kernel/log.ts';
-import { describeError } from '../kernel/redact.ts';
 import { messageEvent } from '../messages/events.ts';
 import type { Facts } from '../messages/rules.ts';
-import type { MessageStore, StoredMessage } from '../messages/store.ts';
+import type { StoredMessage } from '../messages/store.ts';
 import { type DeliveryDeps, moveOn } from './delivery.ts';
 import type { LiveMessage } from './store.ts';
 
@@ -81,50 +75,4 @@ export const handleDue = async (deps: DeliveryDeps, ids: string[]): Promise<void
   if (ids.length === 0) return;
   const stored = await deps.messages.findAll(ids);
   await Promise.all(stored.map((one) => handleOne(deps, one)));
-};
-
-const sweepMs = second;
-const leaseMs = minute;
-const batch = 200;
-
-export type Sweeper = { start(): void; stop(): Promise<void> };
-
-/**
- * Once a second, turns messages whose time has come into jobs. A message is leased for a minute, so that neither a
- * second sweeper nor the next round takes it again; the job, not the sweep, changes anything.
- */
-export const createSweeper = (deps: {
-  messages: MessageStore;
-  broker: Pick<Broker, 'publish'>;
-  clock: Clock;
-  log: Log;
-}): Sweeper => {
-  let timer: NodeJS.Timeout | undefined;
-  let running: Promise<void> = Promise.resolve();
-
-  const sweep = async (): Promise<void> => {
-    const due = await deps.messages.takeDue(deps.clock.now(), leaseMs, batch);
-    if (due.length === 0) return;
-    await deps.broker.publish(whatsappStatus, { receipts: [], due }, { messageId: newId() });
-    if (due.length === batch) await sweep();
-  };
-
-  const round = (): void => {
-    running = sweep()
-      .catch((error: unknown) => deps.log.warn({ reason: describeError(error) }, 'sweep failed'))
-      .then(() => {
-        if (timer) timer = setTimeout(round, sweepMs);
-      });
-  };
-
-  return {
-    start: () => {
-      timer = setTimeout(round, sweepMs);
-    },
-    stop: async () => {
-      clearTimeout(timer);
-      timer = undefined;
-      await running;
-    },
-  };
 };
