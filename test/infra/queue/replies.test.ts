@@ -108,7 +108,7 @@ test('a reply queue that is deleted is made anew', async (t) => {
   const broker = await rig.broker([]);
   const old = broker.replyAddress() ?? '';
   // Exclusive: only its own connection may delete it.
-  broker.channels.get('replies')?.deleteQueue(old);
+  await broker.channels.get('replies')?.deleteQueue(old);
   const address = await until(() => {
     const now = broker.replyAddress();
     return now !== old && now;
