@@ -1,4 +1,5 @@
 // What every channel answers when it is asked to send a code.
+import { type Http, type HttpAnswer, HttpFailure, type HttpRequest } from '../infra/http.ts';
 
 /**
  * Why a channel refused, as far as the sender must tell apart (reference 02 section 3): retry (its own passing
@@ -42,4 +43,20 @@ export const child = (
   return typeof member === 'object' && member !== null
     ? (member as Record<string, unknown>)
     : undefined;
+};
+
+/** Asks a provider and reads its answer; a call without an answer is unknown, unless it certainly never left. */
+export const ask = async (
+  http: Http,
+  request: HttpRequest,
+  read: (answer: HttpAnswer) => ChannelResult,
+): Promise<ChannelResult> => {
+  try {
+    return read(await http.send(request));
+  } catch (error) {
+    if (!(error instanceof HttpFailure)) throw error;
+    return error.sent
+      ? { kind: 'unknown', detail: error.message }
+      : { kind: 'refused', refusal: 'retry', code: 0 };
+  }
 };

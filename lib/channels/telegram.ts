@@ -1,6 +1,6 @@
 // The Telegram Bot API: messages to linked chats, and what its updates say (reference 02 section 9).
-import { type Http, type HttpAnswer, HttpFailure } from '../infra/http.ts';
-import { type ChannelResult, child, parseObject } from './channel.ts';
+import type { Http, HttpAnswer } from '../infra/http.ts';
+import { ask, type ChannelResult, child, parseObject } from './channel.ts';
 
 type Text = { chatId: number; text: string; markup?: unknown; protect?: boolean };
 
@@ -50,26 +50,19 @@ export const createTelegram = (options: {
   baseUrl: string;
   token: string;
 }): TelegramChannel => {
-  const send = async ({ chatId, text, markup, protect }: Text): Promise<ChannelResult> => {
-    try {
-      const answer = await options.http.send({
-        method: 'POST',
-        url: `${options.baseUrl}/bot${options.token}/sendMessage`,
-        json: {
-          chat_id: chatId,
-          text,
-          parse_mode: 'HTML',
-          ...(protect ? { protect_content: true } : {}),
-          ...(markup ? { reply_markup: markup } : {}),
-        },
-      });
-      return readAnswer(answer);
-    } catch (error) {
-      if (!(error instanceof HttpFailure)) throw error;
-      return error.sent
-        ? { kind: 'unknown', detail: error.message }
-        : { kind: 'refused', refusal: 'retry', code: 0 };
-    }
+  const send = ({ chatId, text, markup, protect }: Text): Promise<ChannelResult> => {
+    const request = {
+      method: 'POST',
+      url: `${options.baseUrl}/bot${options.token}/sendMessage`,
+      json: {
+        chat_id: chatId,
+        text,
+        parse_mode: 'HTML',
+        ...(protect ? { protect_content: true } : {}),
+        ...(markup ? { reply_markup: markup } : {}),
+      },
+    } as const;
+    return ask(options.http, request, readAnswer);
   };
 
   return {

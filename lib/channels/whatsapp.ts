@@ -1,6 +1,6 @@
 // The WhatsApp Cloud API: sends a code by the authentication template, and reads what its webhooks say.
-import { type Http, type HttpAnswer, HttpFailure } from '../infra/http.ts';
-import { type ChannelResult, child, parseObject } from './channel.ts';
+import type { Http, HttpAnswer } from '../infra/http.ts';
+import { ask, type ChannelResult, child, parseObject } from './channel.ts';
 import { classifyWhatsappError } from './whatsapp-errors.ts';
 
 /** The number a code is sent from, and the template it is sent with. */
@@ -71,21 +71,14 @@ export const createWhatsapp = (options: {
   baseUrl: string;
   apiVersion: string;
 }): WhatsappChannel => ({
-  send: async (message) => {
+  send: (message) => {
     const { phoneNumberId, accessToken } = message.sender;
-    try {
-      const answer = await options.http.send({
-        method: 'POST',
-        url: `${options.baseUrl}/${options.apiVersion}/${phoneNumberId}/messages`,
-        headers: { authorization: `Bearer ${accessToken}` },
-        json: templateMessage(message),
-      });
-      return readAnswer(answer);
-    } catch (error) {
-      if (!(error instanceof HttpFailure)) throw error;
-      return error.sent
-        ? { kind: 'unknown', detail: error.message }
-        : { kind: 'refused', refusal: 'retry', code: 0 };
-    }
+    const request = {
+      method: 'POST',
+      url: `${options.baseUrl}/${options.apiVersion}/${phoneNumberId}/messages`,
+      headers: { authorization: `Bearer ${accessToken}` },
+      json: templateMessage(message),
+    } as const;
+    return ask(options.http, request, readAnswer);
   },
 });
