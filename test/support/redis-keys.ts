@@ -5,10 +5,27 @@ import { testUrl } from './names.ts';
 export type RedisKeys = {
   /** Names of the keys that begin with `prefix`, in order. */
   names(prefix: string): Promise<string[]>;
-  /** The same keys with their serialised values (not their lifetimes). */
-  snapshot(prefix: string): Promise<Record<string, string>>;
+  /** The same keys with their values, and the milliseconds they have left. */
+  snapshot(prefix: string): Promise<Snapshot>;
+  /** Removes the keys that begin with `prefix`. */
+  remove(prefix: string): Promise<void>;
   close(): void;
 };
+
+export type Snapshot = Map<string, { value: string; leftMs: number }>;
+
+// Longer than any test looks away: what had less left may have come to its end by itself.
+const soonMs = 10_000;
+
+/** Names of the keys that are new, have another value, or are gone before their time. */
+export const changesBetween = (before: Snapshot, after: Snapshot): string[] => [
+  ...[...after].flatMap(([name, { value }]) =>
+    before.get(name)?.value === value ? [] : [`set ${name}`],
+  ),
+  ...[...before].flatMap(([name, { leftMs }]) =>
+    after.has(name) || (leftMs >= 0 && leftMs < soonMs) ? [] : [`removed ${name}`],
+  ),
+];
 
 /** Looks into the test's Redis. */
 export const openRedisKeys = (): RedisKeys => {
@@ -27,10 +44,20 @@ export const openRedisKeys = (): RedisKeys => {
     names,
     snapshot: async (prefix) => {
       const all = await names(prefix);
-      const values = await Promise.all(all.map((name) => redis.dumpBuffer(name)));
-      return Object.fromEntries(
-        all.map((name, index) => [name, values[index]?.toString('base64') ?? '']),
+      const found = await Promise.all(
+        all.map(async (name) => ({
+          name,
+          value: (await redis.dumpBuffer(name))?.toString('base64') ?? '',
+          leftMs: await redis.pttl(name),
+        })),
       );
+      return new Map(found.map(({ name, value, leftMs }) => [name, { value, leftMs }]));
+    },
+    remove: async (prefix) => {
+      const all = await names(prefix);
+      for (let from = 0; from < all.length; from += 1_000) {
+        await redis.unlink(...all.slice(from, from + 1_000));
+      }
     },
     close: () => redis.disconnect(),
   };
