@@ -1,4 +1,5 @@
 // Chats of the simulated Telegram: one private chat per phone, the bot's messages in it and who waits for them.
+import { randomInt } from 'node:crypto';
 import type { Clock } from './clock.ts';
 import type { JsonObject } from './http.ts';
 
@@ -54,7 +55,7 @@ export type Chats = ReturnType<typeof createChats>;
 export const createChats = (clock: Clock) => {
   const listeners = new Map<string, Set<(message: BotMessage) => void>>();
   const blocked = new Set<string>();
-  let messageId = 0;
+  let messageId = randomInt(1, 1_000_000_000);
 
   return {
     /** A new message id; one row of numbers for all chats keeps them unique. */

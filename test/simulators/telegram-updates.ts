@@ -1,4 +1,5 @@
 // Updates of the simulated Telegram: numbered, one at a time per chat, repeated until the webhook takes them (reference 02 section 9.5).
+import { randomInt } from 'node:crypto';
 import type { Deliveries } from './deliveries.ts';
 import type { JsonObject } from './http.ts';
 import type { BotOptions } from './telegram.ts';
@@ -32,7 +33,8 @@ export const createUpdates = (deps: {
   const tails = new Map<number, Promise<unknown>>();
   const last = new Map<number, JsonObject>();
   let stored: JsonObject[] = [];
-  let updateId = 100_000;
+  // Random, as after a week without updates: a restarted simulator must not repeat ids.
+  let updateId = randomInt(100_000_000, 2_000_000_000);
   let pending = 0;
 
   const urlOf = (hook: Webhook): string | undefined => {
