@@ -6,7 +6,12 @@ export type Acks = {
   finished(tag: number): void;
   /** The delivery is settled in another way. */
   forget(tag: number): void;
+  /** From now on only prefixes are acknowledged, until `flush`. */
+  hold(): void;
+  /** Acknowledges everything that is finished. */
   flush(): void;
+  /** Deliveries that are neither acknowledged nor forgotten. */
+  inHand(): number;
 };
 
 // amqplib reads nothing of a message but its tag.
@@ -18,6 +23,7 @@ export const createAcks = (channel: Pick<Channel, 'ack'>): Acks => {
   const open = new Map<number, boolean>();
   let finished = 0;
   let scheduled = false;
+  let holding = false;
 
   const ack = (tag: number, allUpTo: boolean): void => {
     try {
@@ -34,8 +40,7 @@ export const createAcks = (channel: Pick<Channel, 'ack'>): Acks => {
     open.delete(tag);
   };
 
-  const flush = (): void => {
-    scheduled = false;
+  const ackPrefix = (): void => {
     let prefix: number | undefined;
     for (const [tag, isFinished] of open) {
       if (!isFinished) break;
@@ -43,12 +48,22 @@ export const createAcks = (channel: Pick<Channel, 'ack'>): Acks => {
       take(tag);
     }
     if (prefix !== undefined) ack(prefix, true);
+  };
+
+  const flush = (): void => {
+    ackPrefix();
     for (const [tag, isFinished] of open) {
       if (finished === 0) break;
       if (!isFinished) continue;
       take(tag);
       ack(tag, false);
     }
+  };
+
+  const onTurn = (): void => {
+    scheduled = false;
+    if (holding) ackPrefix();
+    else flush();
   };
 
   return {
@@ -61,9 +76,13 @@ export const createAcks = (channel: Pick<Channel, 'ack'>): Acks => {
       finished++;
       if (scheduled) return;
       scheduled = true;
-      setImmediate(flush);
+      setImmediate(onTurn);
     },
     forget: take,
+    hold: () => {
+      holding = true;
+    },
     flush,
+    inHand: () => open.size,
   };
 };

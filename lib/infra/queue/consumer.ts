@@ -101,6 +101,7 @@ export const createConsumer = <P>(
     },
     stop: async () => {
       stopping = true;
+      for (const lane of lanes) lane.acks.hold();
       await within(answerWithinMs, Promise.all(lanes.map((lane) => lane.cancel())));
       await within(stopWithinMs, idle());
       await closeLanes();

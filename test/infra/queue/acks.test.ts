@@ -53,6 +53,18 @@ test('acks leave by themselves at the end of the turn', async (t) => {
   t.deepEqual(channel.sent, [{ tag: 2, multiple: true }]);
 });
 
+test('when held back, only prefixes go; the end is one ack for all that were finished', async (t) => {
+  const { channel, acks } = delivered(5);
+  acks.hold();
+  for (const tag of [4, 2, 1]) acks.finished(tag);
+  await new Promise((resolve) => setImmediate(resolve));
+  t.deepEqual(channel.sent, [{ tag: 2, multiple: true }]);
+  acks.finished(3);
+  acks.flush();
+  t.deepEqual(channel.sent.slice(1), [{ tag: 4, multiple: true }]);
+  t.is(acks.inHand(), 1);
+});
+
 test('a channel that is gone makes no trouble, then or later', (t) => {
   const acks = createAcks({
     ack: () => {
