@@ -1,6 +1,7 @@
 // One send: every check in its order, then the dispatch, then the caller's answer or error.
 
 import type { QuoteSend } from '../billing/quote.ts';
+import type { Reservations } from '../idempotency/reservations.ts';
 import type { Idempotency } from '../idempotency/store.ts';
 import { fail, type ServiceError } from '../kernel/errors.ts';
 import { toMessageId } from '../kernel/ids.ts';
@@ -21,6 +22,7 @@ import type { LiveRef } from './store.ts';
 
 export type SendDeps = DispatchDeps & {
   idempotency: Idempotency;
+  reservations: Reservations;
   admission: AdmissionLimits;
   quote: QuoteSend;
   links: LinkStore;
@@ -135,11 +137,14 @@ export const isOpen = (error: unknown): boolean =>
 /** Another message was sent under this key, and only MySQL knew. */
 const duplicateAnswer = async (
   deps: SendDeps,
-  accountId: string,
+  { principal, phone, origin }: SendCommand,
   id: string,
 ): Promise<SendAnswer> => {
-  const stored = await deps.messages.find(accountId, id);
+  const stored = await deps.messages.find(principal.accountId, id);
   if (stored?.facts.expiresAt == null) throw inProgress();
+  // The fingerprint went with Redis; the recipient and the kind of call are still known.
+  const { message } = stored;
+  if (message.phone !== phone || message.origin !== origin) throw fail('IDEMPOTENCY_KEY_REUSED');
   return answerOf(deps, id, stored.facts.expiresAt);
 };
 
@@ -175,12 +180,16 @@ export const perform = async (
     const code = command.code ?? newCode(mode);
     const outcome = await dispatch(deps, { message, ref, code, reachable });
     if (outcome.kind === 'duplicate')
-      return await duplicateAnswer(deps, accountId, outcome.messageId);
+      return await duplicateAnswer(deps, command, outcome.messageId);
     if (outcome.kind === 'failed') throw await failure(deps, command, outcome);
     return answerOf(deps, own.id, outcome.expiresAt);
   } catch (error) {
     // Nothing was delivered: the same user may try again at once (reference 06 section 2.5).
-    if (!isOpen(error)) await deps.admission.giveBack(receipt).catch(() => undefined);
+    if (!isOpen(error)) {
+      await deps.admission.giveBack(receipt).catch(() => undefined);
+      // A job that died could not free the key in MySQL; one that ended by itself has done so already.
+      await deps.reservations.release(message).catch(() => undefined);
+    }
     throw error;
   }
 };
