@@ -16,6 +16,8 @@ const slots = 16_384;
 const startNode = async (): Promise<RedisServer> =>
   startRedisServer([
     ...['--cluster-enabled', 'yes', '--cluster-port', String(await freePort())],
+    // Alone, a node does not know its address and would not name it to clients.
+    ...['--cluster-announce-ip', '127.0.0.1'],
     // One node down must not take the slots of the others with it.
     ...['--cluster-require-full-coverage', 'no', '--cluster-node-timeout', '2000'],
   ]);
