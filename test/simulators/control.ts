@@ -1,7 +1,12 @@
 // The control API of the simulators: phones, behaviours and counters (design section 5, and what the tests need beyond it).
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { allowedBehaviours, type Behaviour, parseBehaviour } from './behaviours.ts';
+import {
+  aboutBehaviours,
+  allowedBehaviours,
+  type Behaviour,
+  parseBehaviour,
+} from './behaviours.ts';
 import { answered, Refusal, type Route, type RouteCall } from './http.ts';
 import { type Bubble, type Phones, parsePhone } from './phones.ts';
 import type { Stats } from './stats.ts';
@@ -146,7 +151,11 @@ export const controlRoutes = (deps: {
     {
       method: 'GET',
       path: '/behaviour',
-      handle: () => ({ allowed: allowedBehaviours, all: behaviourBody(phones.behaveAll({})) }),
+      handle: () => ({
+        allowed: allowedBehaviours,
+        about: aboutBehaviours,
+        all: behaviourBody(phones.behaveAll({})),
+      }),
     },
     {
       method: 'PUT',

@@ -1,56 +1,99 @@
-// The page of the simulators and its live events.
+// The page of the simulators: the wall of phones, fed live by server-sent events.
 import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
+import type { Timers } from './clock.ts';
+import { behaviourBody } from './control.ts';
 import { answered, Refusal, type Route } from './http.ts';
 import type { Bubble, PhoneEvent, Phones } from './phones.ts';
 
-const maxWatchers = 50;
-const shownPhones = 24;
-const shownBubbles = 10;
+const maxPages = 32;
+const maxPhones = 40;
+const maxBubbles = 30;
+const everyMs = 150;
+const maxChangesPerTick = 120;
+const pingEveryMs = 15_000;
+const maxUnsentBytes = 1 << 20;
 
-const wireBubble = (phone: string, { seq, channel, by, code, text, atMs }: Bubble) => ({
-  kind: 'bubble',
-  phone,
-  bubble: { seq, channel, by, code, text, at: new Date(atMs).toISOString() },
+const policy =
+  "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'";
+
+const bubbleBody = ({ seq, channel, by, code, text, atMs }: Bubble) => ({
+  ...{ seq, channel, by, code, text },
+  at: new Date(atMs).toISOString(),
 });
 
-const wire = (event: PhoneEvent): unknown =>
-  event.kind === 'bubble' ? wireBubble(event.phone, event.bubble) : event;
+export type Page = ReturnType<typeof createPage>;
 
-/** What a page that has just opened is shown first: the phones that heard something last. */
-const history = (phones: Phones): unknown[] =>
-  phones
-    .recent()
-    .slice(0, shownPhones)
-    .reverse()
-    .flatMap((phone) =>
-      phones
-        .bubbles(phone)
-        .toSorted((left, right) => left.seq - right.seq)
-        .slice(-shownBubbles)
-        .map((bubble) => ({ ...wireBubble(phone, bubble), old: true })),
-    );
-
-/** The page and the stream of events behind it; `close` ends the streams. */
-export const createPage = ({ phones }: { phones: Phones }) => {
+/** Creates the page and its events. Under load pages get the newest changes of each tick, and how many were left out. */
+export const createPage = ({ phones, timers }: { phones: Phones; timers: Timers }) => {
   const html = readFileSync(join(import.meta.dirname, 'page.html'));
-  const watching = new Set<ServerResponse>();
+  const pages = new Set<ServerResponse>();
+  let stopWatching: (() => void) | undefined;
+  let waiting: PhoneEvent[] = [];
+  let skipped = 0;
+  let ticking = false;
 
-  const stream = (response: ServerResponse): void => {
-    if (watching.size >= maxWatchers) throw new Refusal(503, 'Too many pages are open.');
-    response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' });
-    response.flushHeaders();
-    const send = (event: unknown): void => {
-      response.write(`data: ${JSON.stringify(event)}\n\n`);
-    };
-    for (const event of history(phones)) send(event);
-    watching.add(response);
-    const stop = phones.watch((event) => send(wire(event)));
-    response.on('close', () => {
-      stop();
-      watching.delete(response);
-    });
+  const phoneBody = (phone: string) => ({
+    phone,
+    behaviour: behaviourBody(phones.behaviour(phone)),
+    bubbles: phones.bubbles(phone).slice(-maxBubbles).map(bubbleBody),
+  });
+
+  const send = (page: ServerResponse, event: string, data: unknown) => {
+    // A page that does not read is let go; it comes back by itself.
+    if (page.writableLength > maxUnsentBytes) page.destroy();
+    else page.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+  };
+
+  const snapshot = () => ({ phones: phones.recent().slice(0, maxPhones).reverse().map(phoneBody) });
+
+  const changeBody = (event: PhoneEvent) => {
+    if (event.kind === 'bubble') return { ...event, bubble: bubbleBody(event.bubble) };
+    if (event.kind !== 'behaviour') return event;
+    return { ...event, behaviour: behaviourBody(phones.behaviour(event.phone)) };
+  };
+
+  const tick = () => {
+    ticking = false;
+    const changes = waiting.map(changeBody);
+    for (const page of pages) send(page, 'changes', { changes, skipped });
+    waiting = [];
+    skipped = 0;
+  };
+
+  const watch = (event: PhoneEvent) => {
+    waiting.push(event);
+    if (waiting.length > maxChangesPerTick) {
+      waiting.shift();
+      skipped += 1;
+    }
+    if (ticking) return;
+    ticking = true;
+    timers.after(everyMs, tick);
+  };
+
+  const ping = () => {
+    for (const page of pages) page.write(': still here\n\n');
+    if (pages.size > 0) timers.after(pingEveryMs, ping);
+  };
+
+  const leave = (page: ServerResponse) => {
+    pages.delete(page);
+    if (pages.size > 0) return;
+    stopWatching?.();
+    stopWatching = undefined;
+  };
+
+  const welcome = (page: ServerResponse) => {
+    if (pages.size >= maxPages) throw new Refusal(503, 'Too many pages are open.');
+    page.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' });
+    page.write('retry: 1000\n\n');
+    send(page, 'snapshot', snapshot());
+    if (pages.size === 0) timers.after(pingEveryMs, ping);
+    pages.add(page);
+    stopWatching ??= phones.watch(watch);
+    page.on('close', () => leave(page));
   };
 
   const routes: Route[] = [
@@ -58,7 +101,9 @@ export const createPage = ({ phones }: { phones: Phones }) => {
       method: 'GET',
       path: '/',
       handle: ({ response }) => {
-        response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end(html);
+        const headers = { 'content-security-policy': policy, 'cache-control': 'no-cache' };
+        response.writeHead(200, { 'content-type': 'text/html; charset=utf-8', ...headers });
+        response.end(html);
         return answered;
       },
     },
@@ -66,15 +111,16 @@ export const createPage = ({ phones }: { phones: Phones }) => {
       method: 'GET',
       path: '/events',
       handle: ({ response }) => {
-        stream(response);
+        welcome(response);
         return answered;
       },
     },
   ];
+
   return {
     routes,
     close: (): void => {
-      for (const response of watching) response.end();
+      for (const page of pages) page.end();
     },
   };
 };

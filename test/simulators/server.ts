@@ -87,7 +87,7 @@ const createParts = (options: SimulatorOptions, apiUrl: () => string) => {
   const telegram = createTelegram({ options: bot, phones, stats, chats, updates, timers });
   const owner = createTelegramOwner({ options: bot, phones, chats, updates, timers });
   const turnstile = createTurnstile({ clock, stats });
-  const page = createPage({ phones });
+  const page = createPage({ phones, timers });
 
   const reset = () => {
     const parts = [accounts, templates, webhooks, limits, phones, stats, chats, updates, turnstile];

@@ -1,9 +1,10 @@
 // The Telegram Bot API of the simulators: methods under /telegram/bot<token>/ (reference 02 section 9).
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { findTelegramPlan, type TelegramPlan } from './behaviours.ts';
+import { findTelegramPlan } from './behaviours.ts';
 import type { Timers } from './clock.ts';
 import { type JsonObject, Refusal, readBody, readParameters, sendJson } from './http.ts';
 import type { Phones } from './phones.ts';
+import type { TelegramPlan } from './plans.ts';
 import type { Stats } from './stats.ts';
 import { type Chats, chatIdOf, chatOf, phoneOfChat } from './telegram-chats.ts';
 import { codeIn, readMarkup, readText, TelegramFailure } from './telegram-text.ts';

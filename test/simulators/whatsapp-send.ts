@@ -1,10 +1,11 @@
 // Carries out one WhatsApp message as its recipient's behaviour says: answer, arrival and status webhooks.
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { findWhatsAppPlan, type WhatsAppPlan, whatsappPlans } from './behaviours.ts';
+import { findWhatsAppPlan } from './behaviours.ts';
 import type { Timers } from './clock.ts';
 import { sendJson } from './http.ts';
 import type { Phones, SentMessage } from './phones.ts';
+import { type WhatsAppPlan, whatsappPlans } from './plans.ts';
 import type { Stats } from './stats.ts';
 import { graphError } from './whatsapp-errors.ts';
 import type { ValidMessage } from './whatsapp-messages.ts';
