@@ -31,7 +31,7 @@ test('only a message_id is one', (t) => {
   const id = newId();
   for (const wrong of [
     ...['', 'otp_', id, `OTP_${id}`, `otp_${id.toUpperCase()}`, `otp_${id} `, ` otp_${id}`],
-    ...[`otp_${id}x`, `otp_${id.replaceAll('-', '')}`, `otp_${id.replace(/-7/, '-4')}`],
+    ...[`otp_${id}x`, `otp_${id.replaceAll('-', '')}`, `otp_${id.slice(0, 14)}4${id.slice(15)}`],
     ...['otp_otp_', `otp_${'0'.repeat(36)}`, `otp_${id}\n`],
   ]) {
     t.is(fromMessageId(wrong), undefined, wrong);
