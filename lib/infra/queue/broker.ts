@@ -140,12 +140,13 @@ export const createBroker = (options: BrokerOptions): Broker => {
       void receiving.start();
       await up.promise;
     },
-    publish: (job, payload, publishOptions) =>
+    // Asynchronous also in what JSON refuses: a caller has one place for errors.
+    publish: async (job, payload, publishOptions) =>
       publisher.send('job', job.name, encode(payload), {
         ...freshProperties(publishOptions, clock.now()),
         mandatory: true,
       }),
-    emit: (type, body, publishOptions) =>
+    emit: async (type, body, publishOptions) =>
       publisher.send('events', type, encode(body), freshProperties(publishOptions, clock.now())),
     replyAddress: receiving.replies.address,
     expectReplies: receiving.replies.expect,

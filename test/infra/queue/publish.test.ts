@@ -7,7 +7,17 @@ import {
   QueueFull,
   Unroutable,
 } from '../../../lib/infra/queue/errors.ts';
-import { aJob, createLine, createRig, errorOf, named, type Rig, until, work } from './rig.ts';
+import {
+  aJob,
+  createLine,
+  createRig,
+  errorOf,
+  named,
+  type Rig,
+  until,
+  type Work,
+  work,
+} from './rig.ts';
 
 let rig: Rig;
 test.before(async () => {
@@ -172,7 +182,9 @@ test('what cannot be encoded is the error of its caller alone: the channel and i
   const broker = await rig.broker([job]);
   const huge = broker.publish(job, work(), { ...named(), requestId: 'x'.repeat(70_000) });
   const next = broker.publish(job, work(), named());
+  const bigint = broker.publish(job, { number: 1n } as unknown as Work, named());
   t.true((await errorOf(huge)) instanceof RangeError);
+  t.true((await errorOf(bigint)) instanceof TypeError);
   await next;
   t.like(broker.stats(), { published: 1, channelDeaths: 0, unconfirmed: 0 });
 });
