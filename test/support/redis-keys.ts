@@ -15,7 +15,7 @@ export type RedisKeys = {
 export type Snapshot = Map<string, { value: string; leftMs: number }>;
 
 // Longer than any test looks away: what had less left may have come to its end by itself.
-const soonMs = 10_000;
+const soonMs = 15_000;
 
 /** Names of the keys that are new, have another value, or are gone before their time. */
 export const changesBetween = (before: Snapshot, after: Snapshot): string[] => [
