@@ -31,6 +31,26 @@ export const readAnswer = (bytes: Buffer): (LineAnswer & { closes: boolean }) | 
   };
 };
 
+const tryAnswer = (bytes: Buffer): ReturnType<typeof readAnswer> | Error => {
+  try {
+    return readAnswer(bytes);
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
+};
+
+const openSocket = (
+  port: number,
+  on: { data(chunk: Buffer): void; end(error: Error, socket: Socket): void },
+): Socket => {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+  socket.on('data', on.data);
+  socket.on('error', (error) => on.end(error, socket));
+  socket.on('close', () => on.end(new Error('the connection was closed'), socket));
+  socket.setTimeout(answerWithinMs, () => on.end(new Error('no answer in time'), socket));
+  return socket;
+};
+
 /** A connection to a port of this machine; it connects when first asked and again after it was closed. */
 export const createHttpLine = (port: number): HttpLine => {
   let socket: Socket | undefined;
@@ -48,36 +68,25 @@ export const createHttpLine = (port: number): HttpLine => {
 
   const onData = (chunk: Buffer): void => {
     const bytes = pending ? Buffer.concat([pending, chunk]) : chunk;
-    try {
-      const answer = readAnswer(bytes);
-      pending = answer ? undefined : bytes;
-      if (!answer) return;
-      const asked = waiting;
-      waiting = undefined;
-      if (answer.closes) drop(new Error('closed'));
-      asked?.resolve(answer);
-    } catch (error) {
-      drop(error instanceof Error ? error : new Error(String(error)));
-    }
+    const answer = tryAnswer(bytes);
+    if (answer instanceof Error) return drop(answer);
+    pending = answer ? undefined : bytes;
+    if (!answer) return;
+    const asked = waiting;
+    waiting = undefined;
+    if (answer.closes) drop(new Error('closed'));
+    asked?.resolve(answer);
   };
 
-  const open = (): Socket => {
-    const opened = connect({ port, host: '127.0.0.1', noDelay: true });
-    const own = (error: Error) => {
-      if (socket === opened) drop(error);
-    };
-    opened.on('data', onData);
-    opened.on('error', own);
-    opened.on('close', () => own(new Error('the connection was closed')));
-    opened.setTimeout(answerWithinMs, () => own(new Error('no answer in time')));
-    return opened;
+  const onEnd = (error: Error, ended: Socket): void => {
+    if (socket === ended) drop(error);
   };
 
   return {
     ask: (request) =>
       new Promise((resolve, reject) => {
         waiting = { resolve, reject };
-        socket ??= open();
+        socket ??= openSocket(port, { data: onData, end: onEnd });
         socket.write(request, 'latin1');
       }),
     close: () => drop(new Error('the connection was closed')),

@@ -14,8 +14,8 @@ export type Options = {
   operations: readonly Operation[];
   json: boolean;
   check: boolean;
-  /** Process of the product to profile, and where the profile goes. */
-  profile: string | undefined;
+  /** Processes of the product to profile. */
+  profile: readonly string[];
 };
 
 export const help = `npm run bench -- [options]
@@ -34,7 +34,7 @@ The rounds alternate: bare, send, deliver, verify, bare, send, …
   --quick             one cycle of short rounds, to see that it runs; its figures say little
   --json              the result as JSON on standard output, the table on standard error
   --check             exit code 1 when a target is missed
-  --profile <name>    CPU profile of api or of a worker, written to the state folder
+  --profile <names>   CPU profiles of processes of the product, written to bench-processes/logs
   --help              this text
 
 The JSON is also written to benchmarks/ in the state folder (TESSERA_STATE, .local by default).
@@ -86,6 +86,6 @@ export const readOptions = (args: readonly string[]): Options | undefined => {
     receipts: values.receipts,
     json: values.json,
     check: values.check,
-    profile: values.profile,
+    profile: values.profile?.split(',') ?? [],
   };
 };

@@ -77,17 +77,17 @@ export const migrate = async ({ signal }: Session, env: NodeJS.ProcessEnv): Prom
   if (done.code !== 0) throw new Error(`Migrating the database failed:\n${done.output}`);
 };
 
-/** Starts all processes; `profile` names one of the product's to profile. @throws StartError */
+/** Starts all processes; `profile` names those of the product's to profile. @throws StartError */
 export const startProcesses = async (
   { supervisor, state }: Session,
   env: NodeJS.ProcessEnv,
-  profile: string | undefined,
+  profile: readonly string[],
 ): Promise<void> => {
-  if (profile !== undefined && !productNames.includes(profile)) {
-    throw new Error(`--profile must be one of ${productNames.join(', ')}.`);
+  if (!profile.every((name) => productNames.includes(name))) {
+    throw new Error(`--profile takes ${productNames.join(', ')}.`);
   }
   const lines = procfile.processes.map((line) =>
-    line.name === profile ? profiled(line, state.at('logs')) : line,
+    profile.includes(line.name) ? profiled(line, state.at('logs')) : line,
   );
   const given = { root, env };
   await Promise.all([
