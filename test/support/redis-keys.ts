@@ -44,14 +44,19 @@ export const openRedisKeys = (): RedisKeys => {
     names,
     snapshot: async (prefix) => {
       const all = await names(prefix);
+      // The time left is asked first: a key that is there afterwards had at least that.
       const found = await Promise.all(
-        all.map(async (name) => ({
-          name,
-          value: (await redis.dumpBuffer(name))?.toString('base64') ?? '',
-          leftMs: await redis.pttl(name),
-        })),
+        all.map(async (name) => {
+          const leftMs = redis.pttl(name);
+          const value = await redis.dumpBuffer(name);
+          return { name, leftMs: await leftMs, value };
+        }),
       );
-      return new Map(found.map(({ name, value, leftMs }) => [name, { value, leftMs }]));
+      return new Map(
+        found.flatMap(({ name, leftMs, value }) =>
+          value === null ? [] : [[name, { value: value.toString('base64'), leftMs }] as const],
+        ),
+      );
     },
     remove: async (prefix) => {
       const all = await names(prefix);
