@@ -7,7 +7,7 @@ import type { Stack } from './stack.ts';
 export type Earlier = Partial<AdmissionRequest> & { agoMs: number };
 
 // More at once would wait for each other beyond the time a command may take.
-const atOnce = 500;
+const atOnce = 200;
 
 /** Makes calls that were admitted in the past, oldest first; throws when one would have been refused. */
 export const admitEarlier = async (
