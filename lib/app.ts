@@ -50,7 +50,7 @@ const openInfra = ({ config, log, processName, clock }: Required<AppOptions>) =>
     name: processName,
   });
   const broker = createBroker({
-    urls: config.amqpUrls.split(','),
+    urls: config.amqpUrls.split(',').filter((url) => url !== ''),
     processName,
     jobs: [...jobs],
     log,

@@ -27,10 +27,11 @@ const secret = <T>(env: string, schema: Schema<T>, about: string): Setting<T> =>
   secret: true,
 });
 
-const urls = (scheme: RegExp) =>
+/** One address or several after commas; `example` is how people read the scheme. */
+const urls = (scheme: RegExp, example: string) =>
   text().pattern(
-    new RegExp(`^(${scheme.source})://[^\\s,]+(,(${scheme.source})://[^\\s,]+)*$`),
-    `one address or a comma list (${scheme.source}://…)`,
+    new RegExp(`^(${scheme.source})://[^\\s,]+(,(${scheme.source})://[^\\s,]+)*,?$`),
+    `one address or a comma list (${example})`,
   );
 
 const keyBytes = 32;
@@ -82,7 +83,7 @@ export const settings = {
 
   mysqlUrl: secret(
     'MYSQL_URL',
-    urls(/mysql/).required(),
+    urls(/mysql/, 'mysql://…').required(),
     'MySQL 8.4 or 9, or MariaDB 10.11: mysql://user:password@host:3306/database.',
   ),
   mysqlPool: setting(
@@ -92,8 +93,8 @@ export const settings = {
   ),
   redisUrl: secret(
     'REDIS_URL',
-    urls(/rediss?/).required(),
-    'Redis 7 or 8: redis://host:6379/0; a comma list means Redis Cluster.',
+    urls(/rediss?/, 'redis://… or rediss://…').required(),
+    'Redis 7 or 8: redis://host:6379/0; a comma list means Redis Cluster, and so does one address with a comma behind it.',
   ),
   redisTimeoutMs: setting(
     'REDIS_TIMEOUT_MS',
@@ -109,7 +110,7 @@ export const settings = {
   ),
   amqpUrls: secret(
     'AMQP_URL',
-    urls(/amqps?/).required(),
+    urls(/amqps?/, 'amqp://… or amqps://…').required(),
     'RabbitMQ 3.10 to 4.x: amqp://user:password@host:5672/vhost; a comma list names the nodes of a cluster.',
   ),
   publishTimeoutMs: setting(

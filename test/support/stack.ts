@@ -47,6 +47,8 @@ export type StackOptions = {
   clock?: Clock;
   log?: Log;
   workers?: string[];
+  /** Another Redis than the test engines'; a comma list is a Cluster. */
+  redisUrl?: string;
   /** The product reaches its engines over lines that the test can cut. */
   cuttable?: boolean;
 };
@@ -68,7 +70,7 @@ export const startStack = async (name: string, options: StackOptions = {}): Prom
     createSimulators({ port: 0, apiUrl: 'http://127.0.0.1:9', ...shared }),
   ]);
   await migrate(database.url);
-  const redisUrl = testUrl('TESSERA_TEST_REDIS_URL').href;
+  const redisUrl = options.redisUrl ?? testUrl('TESSERA_TEST_REDIS_URL').href;
   const lines = options.cuttable
     ? {
         mysql: await createLine(database.url),
