@@ -69,7 +69,10 @@ export const createHttpLine = (port: number): HttpLine => {
   const onData = (chunk: Buffer): void => {
     const bytes = pending ? Buffer.concat([pending, chunk]) : chunk;
     const answer = tryAnswer(bytes);
-    if (answer instanceof Error) return drop(answer);
+    if (answer instanceof Error) {
+      drop(answer);
+      return;
+    }
     pending = answer ? undefined : bytes;
     if (!answer) return;
     const asked = waiting;

@@ -1,5 +1,4 @@
 // The control API of the simulators: phones, behaviours and counters (design section 5, and what the tests need beyond it).
-import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import {
   aboutBehaviours,
@@ -37,14 +36,22 @@ export const messagesOf = (phones: Phones, e164: string, all = false) =>
 
 const entriesPerWrite = 2000;
 
+const drained = (response: ServerResponse): Promise<void> =>
+  new Promise((resolve) => {
+    const done = () => {
+      response.off('drain', done).off('close', done);
+      resolve();
+    };
+    response.on('drain', done).on('close', done);
+  });
+
 const writeCounts = async (
   response: ServerResponse,
   name: string,
   counts: Iterable<[string, { accepted: number; delivered: number }]>,
 ) => {
   const write = async (text: string) => {
-    if (response.write(text) || response.destroyed) return;
-    await Promise.race([once(response, 'drain'), once(response, 'close')]);
+    if (!response.write(text) && !response.destroyed) await drained(response);
   };
   let part: string[] = [];
   let separator = '';
