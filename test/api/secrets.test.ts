@@ -39,13 +39,11 @@ test.before(async () => {
   customer = await stack.customer();
   queues = await openQueues(stack.config.amqpUrls);
   redis = openRedisKeys();
-  secrets.set('live key', customer.live.key ?? '');
-  secrets.set('test key', customer.test.key ?? '');
-  secrets.set('WhatsApp token', shared.whatsapp.accessToken);
-  secrets.set('WhatsApp app secret', shared.whatsapp.appSecret);
-  secrets.set('WhatsApp verify token', shared.whatsapp.verifyToken);
-  secrets.set('bot token', shared.telegram.botToken);
-  secrets.set('Telegram webhook secret', shared.telegram.webhookSecret);
+  const { accessToken, appSecret, verifyToken } = shared.whatsapp;
+  const { botToken, webhookSecret } = shared.telegram;
+  const own = { live: customer.live.key ?? '', test: customer.test.key ?? '' };
+  const providers = { accessToken, appSecret, verifyToken, botToken, webhookSecret };
+  for (const [what, secret] of Object.entries({ ...own, ...providers })) secrets.set(what, secret);
   const { codePeppers, phonePepper, sealingKeys } = stack.config;
   for (const { key } of [...codePeppers, ...phonePepper, ...sealingKeys]) {
     secrets.set(`pepper or sealing key ${secrets.size}`, key.toString('base64'));
@@ -92,7 +90,7 @@ const noting = async (answer: Promise<Answer>): Promise<Answer> => {
   return found;
 };
 
-const send = (client: Client, phone: TestPhone) => noting(client.send(phone.number));
+const send = (by: Client, phone: TestPhone) => noting(by.send(phone.number));
 
 test.serial('sends, delivers, verifies, links and refusals of every kind run', async (t) => {
   const [plain, delivered, far, odd] = [aPhone(), aPhone(), aPhone(), aPhone()];
@@ -230,17 +228,16 @@ test.serial(
 );
 
 test.serial('no queue holds a message with a secret in its properties', async (t) => {
-  let looked = 0;
-  for (const { name, retrySeconds } of jobs) {
-    const waits = [...new Set(retrySeconds)].map((seconds) => `${name}.wait.${seconds}s`);
-    for (const queue of [name, `${name}.again`, ...waits]) {
-      looked++;
-      for (const { properties } of await queues.peek(queue)) {
-        assertClean(t, queue, JSON.stringify(properties));
-      }
+  const all = jobs.flatMap(({ name, retrySeconds }) => [
+    ...[name, `${name}.again`],
+    ...new Set(retrySeconds.map((seconds) => `${name}.wait.${seconds}s`)),
+  ]);
+  for (const queue of all) {
+    for (const { properties } of await queues.peek(queue)) {
+      assertClean(t, queue, JSON.stringify(properties));
     }
   }
-  t.true(looked > jobs.length);
+  t.true(all.length > jobs.length);
 });
 
 test.serial('no table holds a key, a token or a code', async (t) => {
