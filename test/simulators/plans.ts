@@ -24,6 +24,8 @@ export type WhatsAppPlan = {
   standardDelayMs?: number;
   /** The answer itself waits for delay_ms; message and statuses do not. */
   slowAnswer?: true;
+  /** The answer waits until the webhook took the statuses, at most delay_ms. */
+  answerLast?: true;
   messageStatus?: string;
   category?: string;
 };
@@ -81,14 +83,14 @@ export const whatsappPlans: Record<string, WhatsAppPlan> = {
     { slowAnswer: true, standardDelayMs: 3000 },
   ),
   early_statuses: accepts(
-    'The statuses overtake the answer, which follows after 250 ms (or delay_ms).',
+    'The statuses overtake the answer, which waits for them at most 2 s (or delay_ms).',
     [sent, { status: 'delivered' }],
-    { slowAnswer: true, standardDelayMs: 250 },
+    { answerLast: true, standardDelayMs: 2000 },
   ),
   early_failed: accepts(
-    'A failed status 131026 overtakes the answer, which follows after 250 ms (or delay_ms).',
+    'A failed status 131026 overtakes the answer, which waits for it at most 2 s (or delay_ms).',
     [{ status: 'failed', code: 131026 }],
-    { slowAnswer: true, standardDelayMs: 250 },
+    { answerLast: true, standardDelayMs: 2000 },
   ),
   accept_then_drop: accepts(
     'Arrives and is reported, but the connection is cut without an answer.',

@@ -98,8 +98,10 @@ export const createWhatsAppSend = (deps: {
   ) => {
     const { response } = to;
     if (plan.answer === 'ok') {
-      const waitMs = plan.slowAnswer ? (delayMs ?? plan.standardDelayMs ?? 0) : 0;
-      later(waitMs, () => sendJson(response, 200, success(sent, plan), deps.headers));
+      const give = () => sendJson(response, 200, success(sent, plan), deps.headers);
+      const waitMs = delayMs ?? plan.standardDelayMs ?? 0;
+      if (plan.answerLast) void Promise.race([webhooks.settled(), timers.wait(waitMs)]).then(give);
+      else later(plan.slowAnswer ? waitMs : 0, give);
     } else if (plan.answer === 'error') {
       stats.note('whatsapp', `error_${plan.error}`);
       const { http, body } = graphError(plan.error ?? 131000, { details: plan.about });
