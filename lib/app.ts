@@ -10,7 +10,7 @@ import { createHttp } from './infra/http.ts';
 import { createMysql } from './infra/mysql.ts';
 import { isOutage } from './infra/outages.ts';
 import { createBroker } from './infra/queue/broker.ts';
-import { closeRedis, createRedis } from './infra/redis.ts';
+import { closeRedis, createRedis, redisReady } from './infra/redis.ts';
 import { jobs } from './jobs.ts';
 import { type Clock, systemClock } from './kernel/clock.ts';
 import type { Config } from './kernel/config.ts';
@@ -39,6 +39,8 @@ export type AppOptions = {
   processName: string;
   clock?: Clock;
 };
+
+const patienceMs = 10_000;
 
 /** The sockets of a process. */
 const openInfra = ({ config, log, processName, clock }: Required<AppOptions>) => {
@@ -96,7 +98,11 @@ const openHouse = async (options: AppOptions) => {
   const infra = openInfra(full);
   const stores = openStores(infra, full);
   const { config, clock, log } = full;
-  await infra.broker.start();
+  // Without Redis the process starts all the same, and answers 503 until it is there.
+  await Promise.all([
+    infra.broker.start(),
+    redisReady(infra.redis, patienceMs).catch(() => undefined),
+  ]);
   await stores.revocations.start();
   const close = async (): Promise<void> => {
     stores.revocations.stop();

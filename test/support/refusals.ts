@@ -36,7 +36,10 @@ export const withoutEffect = async (
   await work();
   const changes = changesBetween(before, await redis.snapshot(prefix));
   t.deepEqual(
-    changes.filter((change) => rooms.some((room) => change.includes(` ${prefix}${room}`))),
+    changes
+      .filter((change) => rooms.some((room) => change.includes(` ${prefix}${room}`)))
+      // What an earlier test has sent may still be learning of its arrival.
+      .filter((change) => !change.startsWith(`set ${prefix}m:`)),
     [],
   );
   t.deepEqual(stack.sim.stats(), providers);
