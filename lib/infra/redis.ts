@@ -21,9 +21,8 @@ const unavailableReplies = new Set(
 
 const isOutage = (error: Error): boolean => {
   if (error.name !== 'ReplyError') return !(error instanceof TypeError);
-  // Inside a script the reply may be wrapped: "ERR Error running script: … -OOM command not allowed …".
   const [first = ''] = error.message.split(' ', 1);
-  return unavailableReplies.has(first) || / -?(OOM|MISCONF|READONLY) /.test(error.message);
+  return unavailableReplies.has(first);
 };
 
 // The message stays as it is: ioredis itself recognises its errors by their text.

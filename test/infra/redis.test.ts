@@ -56,6 +56,14 @@ test('before it is connected a command fails at once, and redisReady says when i
   await t.throwsAsync(redisReady(redis, 50), { instanceOf: RedisUnavailable });
 });
 
+test('nothing is queued until a connection stands', async (t) => {
+  const server = await serve(t);
+  const redis = create(t, { url: server.url, log: silentLog, commandTimeoutMs: 5_000 });
+  await failureMs(() => redis.incr('count'));
+  await redisReady(redis, 5_000);
+  t.is(await redis.get('count'), null);
+});
+
 test('a crash fails what is in flight and what follows; nothing is sent again when the server is back', async (t) => {
   const server = await serve(t);
   const redis = await open(t, server.url, 5_000);

@@ -59,6 +59,19 @@ test('a refusal by a later slot takes back exactly what the earlier ones took', 
   t.deepEqual(await contentsUnder(redis, prefix), before);
 });
 
+test('a playground send refused by its address leaves both logs of the phone as they were', async (t) => {
+  const prefix = 'playground:';
+  const now = 1_800_000_000_000;
+  const admission = createAdmission({ redis, prefix, nowMs: () => now });
+  const play = (phoneKey: string) =>
+    admission.admitPlayground({ phoneKey, sourceKey: '192.0.2.1' });
+  for (let call = 0; call < 20; call += 1) t.true((await play(`p${call}`)).admitted);
+  const before = await contentsUnder(redis, prefix);
+  const refused = await play('late');
+  t.is(refused.admitted ? null : refused.refusal.name, 'source_ip');
+  t.deepEqual(await contentsUnder(redis, prefix), before);
+});
+
 test('the longest wait is found across slots, and obeying it is enough', async (t) => {
   let now = 1_800_000_000_000;
   const admission = createAdmission({ redis, prefix: 'longest:', nowMs: () => now });

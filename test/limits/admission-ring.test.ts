@@ -110,3 +110,20 @@ test('a clock that steps back neither forgets nor admits too many', async (t) =>
   now -= 5_000;
   t.is(await admitMany(700, 'y'), 500);
 });
+
+test('buckets that have left the window leave the ring', async (t) => {
+  let now = start;
+  const prefix = `${server.prefix}left:`;
+  const admission = createAdmission({ redis: server.redis, prefix, nowMs: () => now });
+  for (let call = 0; call < 200; call += 1) {
+    now += 1_300;
+    await admission.admit({
+      ...{ operation: 'send', accountId: 'a', mode: 'live', tier },
+      ...{ keyId: `${call}`, phoneKey: `${call}` },
+    });
+  }
+  const [, sustained] = await admission.usage({ accountId: 'a', mode: 'live', tier });
+  t.is(sustained?.used, 47);
+  // 47 buckets in use, and the three fields about them.
+  t.is(await server.redis.hlen(`${prefix}lim:{a:l:a}sr`), 50);
+});

@@ -97,6 +97,15 @@ test('of several full limits the one with the longest wait is reported', async (
   t.is(await send(), 'send 540');
 });
 
+test('a limit further down with a shorter wait does not hide it', async (t) => {
+  const { admission, send } = createLane('hidden');
+  const others = Array.from({ length: 99 }, (_, index) => ({ ...base, phoneKey: `p${index}` }));
+  await Promise.all(others.map(admission.admit));
+  t.is(await send(), 'yes');
+  t.is(await send({ phoneKey: 'fresh' }), 'burst 10');
+  t.is(await send(), 'resend 30');
+});
+
 test('live and test keys do not meet', async (t) => {
   const { send } = createLane('modes');
   t.is(await send(), 'yes');

@@ -10,6 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Cluster } from 'ioredis';
 import { closeRedis, createRedis, type RedisClient, redisReady } from '../../lib/infra/redis.ts';
 import { silentLog } from '../../lib/kernel/log.ts';
+import { testUrl } from './names.ts';
 
 /** Repeats `check` until it holds; throws after `timeoutMs`. */
 export const until = async (
@@ -54,11 +55,14 @@ export const contentsUnder = async (
   );
 };
 
-/** The shared test server (TESSERA_TEST_REDIS_URL) with a prefix nobody else has; `close` deletes what is under it. */
+/**
+ * The shared test server (TESSERA_TEST_REDIS_URL), in its last database and under a prefix nobody else has. The
+ * database is another than the address names, so that listing keys takes no longer the more other tests leave there.
+ */
 export const openTestRedis = async (): Promise<TestRedis> => {
-  const url = process.env.TESSERA_TEST_REDIS_URL;
-  if (url === undefined) throw new Error('TESSERA_TEST_REDIS_URL is not set: run npm test');
-  const redis = await connectTo(url);
+  const url = testUrl('TESSERA_TEST_REDIS_URL');
+  url.pathname = '/15';
+  const redis = await connectTo(url.href);
   const prefix = `test-${randomBytes(6).toString('hex')}:`;
   return {
     redis,
