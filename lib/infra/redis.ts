@@ -160,7 +160,8 @@ const logChanges = (client: Redis | Cluster, log: Log): void => {
 
 /**
  * Opens a client that reconnects for ever. It connects at once; until it is ready, and whenever the server is away,
- * every command fails immediately with RedisUnavailable (see `redisReady` to wait at start).
+ * every command fails immediately with RedisUnavailable (see `redisReady` to wait at start). Not for blocking commands
+ * or subscriptions: they would hold up everybody's batch.
  */
 export const createRedis = (settings: RedisSettings): RedisClient => {
   const texts = settings.url.split(',').map((text) => text.trim());

@@ -296,7 +296,8 @@ test('without a clock of its own it goes by the server, and the window holds', a
   const first = await admission.admit(base);
   t.true(first.admitted && first.receipt !== null && first.receipt.at >= Number(seconds) * second);
   const again = await admission.admit(base);
-  t.true(!again.admitted && again.refusal.retryAfterSeconds === 30);
+  const wait = again.admitted ? 0 : again.refusal.retryAfterSeconds;
+  t.true(wait > 15 && wait <= 30);
   t.true(!again.admitted && Date.parse(again.refusal.resetAt) > Number(seconds) * second);
 });
 
