@@ -15,6 +15,7 @@ const row = [
   'lib/accounts',
   'lib/keys',
   'lib/limits',
+  'lib/pumping',
   'lib/idempotency',
   'lib/billing',
   'lib/sender',

@@ -1,66 +1,9 @@
 // The settings: one table that reads, bounds, documents and types the environment.
-import Joi from 'joi';
+import type Joi from 'joi';
 import type { LogLevel } from './log.ts';
 import { redact } from './redact.ts';
-import { type Infer, integer, oneOf, type Schema, text } from './schema.ts';
-import type { NamedKey } from './secrets.ts';
-
-type Setting<T> = {
-  env: string;
-  schema: Schema<T>;
-  about: string;
-  /** Never printed. */
-  secret: boolean;
-};
-
-const setting = <T>(env: string, schema: Schema<T>, about: string): Setting<T> => ({
-  env,
-  schema,
-  about,
-  secret: false,
-});
-
-const secret = <T>(env: string, schema: Schema<T>, about: string): Setting<T> => ({
-  env,
-  schema,
-  about,
-  secret: true,
-});
-
-/** One address or several after commas; `example` is how people read the scheme. */
-const urls = (scheme: RegExp, example: string) =>
-  text().pattern(
-    new RegExp(`^(${scheme.source})://[^\\s,]+(,(${scheme.source})://[^\\s,]+)*,?$`),
-    `one address or a comma list (${example})`,
-  );
-
-const keyBytes = 32;
-
-const parseKeys = (value: string): NamedKey[] =>
-  value.split(',').map((part) => {
-    const [id = '', encoded = ''] = part.split(':');
-    return { id, key: Buffer.from(encoded, 'base64') };
-  });
-
-// "id:base64" pairs, newest first: the first is used for new things, all of them for old ones.
-const namedKeys = (): Schema<NamedKey[]> =>
-  Joi.string().custom((value: string, helpers) => {
-    const keys = parseKeys(value);
-    const sound = keys.every(
-      ({ id, key }) => /^[a-z0-9]{1,8}$/.test(id) && key.length === keyBytes,
-    );
-    return sound
-      ? keys
-      : helpers.message({ custom: 'must be id:base64 of 32 bytes, or several after commas' });
-  }) as unknown as Schema<NamedKey[]>;
-
-const milliseconds = (min: number, max: number, standard: number) =>
-  integer().min(min).max(max).default(standard);
-
-const baseUrl = (standard: string) =>
-  text()
-    .uri({ scheme: ['http', 'https'] })
-    .default(standard);
+import { type Infer, integer, oneOf, text } from './schema.ts';
+import { baseUrl, commaList, milliseconds, namedKeys, secret, setting, urls } from './setting.ts';
 
 /** Every setting there is. `docker/env.example` is compared with it by a test. */
 export const settings = {
@@ -159,6 +102,22 @@ export const settings = {
     'SHUTDOWN_SECONDS',
     integer().min(1).max(300).default(25),
     'How long a process may take to finish what is in flight after SIGTERM.',
+  ),
+
+  fraudGuard: setting(
+    'FRAUD_GUARD',
+    oneOf('off', 'shadow', 'enforce').default('enforce'),
+    'Holds a prefix of an account when fewer than one in ten of its codes there are verified. shadow: only logs what it would do. The same for all processes.',
+  ),
+  fraudAllowedAccounts: setting(
+    'FRAUD_ALLOWED_ACCOUNTS',
+    commaList(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/),
+    'Ids of accounts that the fraud guard leaves alone, with commas between them.',
+  ),
+  fraudAllowedPrefixes: setting(
+    'FRAUD_ALLOWED_PREFIXES',
+    commaList(/\+[1-9]\d{0,14}/),
+    'Beginnings of numbers that the fraud guard leaves alone, with commas between them: +20, +1415555.',
   ),
 
   whatsappBaseUrl: setting(

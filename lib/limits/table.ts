@@ -30,6 +30,7 @@ export type Reason =
 export type Dimension =
   | 'recipient'
   | 'recipient_global'
+  | 'recipient_prefix'
   | 'credential'
   | 'account'
   | 'source_ip'

@@ -46,6 +46,19 @@ test('all mistakes are named at once, each with what is allowed', (t) => {
   t.regex(text, /REDIS_URL .*redis/);
 });
 
+test('allow-lists are accounts and beginnings of numbers with commas between them', (t) => {
+  const account = '01a1fbf0-dc97-7d74-9dbf-33d7e8e4d656';
+  const sound = {
+    FRAUD_ALLOWED_ACCOUNTS: `${account},${account}`,
+    FRAUD_ALLOWED_PREFIXES: '+20,+1415555',
+  };
+  t.is(mistakes(sound), '');
+  t.regex(mistakes({ FRAUD_ALLOWED_ACCOUNTS: `${account},all` }), /FRAUD_ALLOWED_ACCOUNTS/);
+  for (const wrong of ['20', '+', '+20,', '+20, +30', `+20${',+20'.repeat(5_000)}`]) {
+    t.regex(mistakes({ FRAUD_ALLOWED_PREFIXES: wrong }), /FRAUD_ALLOWED_PREFIXES/);
+  }
+});
+
 test('a missing required setting is named', (t) => {
   const { MYSQL_URL: _, ...rest } = environment();
   t.throws(() => loadConfig(rest), { instanceOf: ConfigError, message: /MYSQL_URL is required/ });

@@ -1,0 +1,70 @@
+// Refusing sends to a held prefix: the API's side of the guard, a look into memory.
+import type { Clock } from '../kernel/clock.ts';
+import { fail } from '../kernel/errors.ts';
+import type { Log } from '../kernel/log.ts';
+import type { RecipientKeys } from '../kernel/recipients.ts';
+import { refusalExtras, refusalOf } from '../limits/answers.ts';
+import type { Mode } from '../messages/rules.ts';
+import type { HeldPrefixes } from './held.ts';
+import {
+  type Allowed,
+  type GuardMode,
+  isAllowed,
+  judgedFrom,
+  prefixOf,
+  windowMs,
+} from './rules.ts';
+
+export type GuardDeps = {
+  held: HeldPrefixes;
+  recipients: RecipientKeys;
+  mode: GuardMode;
+  allowed: Allowed;
+  clock: Clock;
+  log: Log;
+};
+
+export type PumpingGuard = {
+  /**
+   * Lets a send or deliver pass, or throws RATE_LIMIT_EXCEEDED with the reason fraud_protection. Takes nothing and
+   * asks nobody; an account without held prefixes costs one look into a Map.
+   */
+  check(caller: { accountId: string; mode: Mode }, phone: string): void;
+  start(): Promise<void>;
+  stop(): void;
+};
+
+/** What a refusal says of the guard: it judges this many settled messages of this window. */
+const row = {
+  name: 'pumping',
+  reason: 'fraud_protection',
+  dimension: 'recipient_prefix',
+  limit: judgedFrom.prefix,
+  windowMs,
+} as const;
+
+/** The guard of one API process. In shadow mode it only says what it would have refused. */
+export const createPumpingGuard = (deps: GuardDeps): PumpingGuard => {
+  const { held, recipients, mode, allowed, clock, log } = deps;
+  return {
+    check: (caller, phone) => {
+      const ofAccount = held.of(caller.accountId);
+      if (ofAccount === undefined || caller.mode !== 'live') return;
+      const prefixKey = recipients.ofPrefix(caller.accountId, prefixOf(phone));
+      const hold = ofAccount.get(prefixKey);
+      const now = clock.now();
+      if (hold === undefined || hold.until <= now) return;
+      if (isAllowed(allowed, caller.accountId, phone)) return;
+      if (mode === 'enforce') {
+        const refusal = refusalOf(row, hold.until - now, now);
+        throw fail('RATE_LIMIT_EXCEEDED', refusalExtras(refusal));
+      }
+      const { accountId, country, prefix } = hold;
+      log.info({ account_id: accountId, country, prefix }, 'send would be refused');
+    },
+    start: async () => {
+      if (mode !== 'off') await held.start();
+    },
+    stop: held.stop,
+  };
+};
