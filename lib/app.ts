@@ -27,6 +27,11 @@ import { createAnnouncer } from './messages/announce.ts';
 import { createHistory } from './messages/history.ts';
 import { createMessageStore } from './messages/store.ts';
 import { createLiveStore } from './otp/store.ts';
+import { createPumpingCounter } from './pumping/count.ts';
+import { createHeldPrefixes } from './pumping/held.ts';
+import { createPumpingGuard } from './pumping/refuse.ts';
+import { parseAllowed } from './pumping/rules.ts';
+import { createPumpingStore } from './pumping/store.ts';
 import { createSenderWatch } from './sender/health.ts';
 import { createResolveSender } from './sender/resolve.ts';
 
@@ -80,6 +85,7 @@ const openStores = ({ db, redis, broker }: Infra, { config, clock, log }: Requir
     history: createHistory(db),
     idempotency: createIdempotency({ redis, prefix }),
     admission: createAdmission({ redis, prefix }),
+    evidence: createPumpingStore(redis, prefix),
     reads: createReadLimiter(redis, prefix, {
       onFailOpen: (name) => log.warn({ limit: name }, 'limit decided without redis'),
     }),
@@ -115,12 +121,23 @@ const openHouse = async (options: AppOptions) => {
   return { ...infra, ...stores, config, clock, log, peppers: config.codePeppers, close };
 };
 
+/** What both sides of the guard against pumping share. */
+const guarding = ({ config, evidence }: Awaited<ReturnType<typeof openHouse>>) => ({
+  store: evidence,
+  mode: config.fraudGuard,
+  allowed: parseAllowed(config.fraudAllowedAccounts, config.fraudAllowedPrefixes),
+});
+
 /** The API process. */
 export const createApiApp = async (options: AppOptions) => {
   const house = await openHouse(options);
-  const { config } = house;
+  const { config, evidence: store, log } = house;
+  const held = createHeldPrefixes({ store, log });
+  const guard = createPumpingGuard({ ...house, ...guarding(house), held });
+  await guard.start();
   const flow = {
     ...house,
+    guard,
     botUsername: config.telegramBotToken ? config.telegramBotUsername : '',
     sendDeadlineMs: config.sendDeadlineMs,
     reachabilityWindowMs: config.reachabilityWindowMs,
@@ -134,6 +151,10 @@ export const createApiApp = async (options: AppOptions) => {
     health: createHealth(house),
     sends: flow,
     verifies: flow,
+    close: async () => {
+      guard.stop();
+      await house.close();
+    },
   };
 };
 
@@ -160,6 +181,7 @@ export const createWorkerApp = async (options: AppOptions) => {
       baseUrl: config.telegramBaseUrl,
       token: config.telegramBotToken,
     }),
+    pumping: createPumpingCounter({ ...house, ...guarding(house) }),
     echoWaitMs: config.whatsappEchoWaitMs,
     reachabilityWindowMs: config.reachabilityWindowMs,
     proof: config.telegramLinkProof,

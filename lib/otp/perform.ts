@@ -15,6 +15,7 @@ import { issueLink } from '../links/issue.ts';
 import type { LinkStore } from '../links/store.ts';
 import type { Message, Origin } from '../messages/rules.ts';
 import type { MessageStore } from '../messages/store.ts';
+import type { PumpingGuard } from '../pumping/refuse.ts';
 import { type DispatchDeps, dispatch } from './dispatch.ts';
 import { cooldownSeconds, errorOf, newCode, type Outcome } from './rules.ts';
 import { magicError, magicExtras } from './sandbox.ts';
@@ -24,6 +25,7 @@ export type SendDeps = DispatchDeps & {
   idempotency: Idempotency;
   reservations: Reservations;
   admission: AdmissionLimits;
+  guard: Pick<PumpingGuard, 'check'>;
   quote: QuoteSend;
   links: LinkStore;
   messages: MessageStore;
@@ -162,6 +164,7 @@ export const perform = async (
   refuseMagic(deps, command);
   const country = countryOf(command);
   const quote = await deps.quote({ account, mode, country });
+  deps.guard.check(principal, phone);
   const phoneKey = deps.recipients.ofPhone(phone);
   const [receipt, reachable = null] = await Promise.all([
     admit(deps, command, phoneKey),
