@@ -174,8 +174,19 @@ export const createRedis = (settings: RedisSettings): RedisClient => {
   return Object.assign(client, { isReady: () => client.status === 'ready' });
 };
 
+// A Cluster client connects to a node with the first command for it, and commands that come meanwhile fail.
+const reachNodes = async (client: RedisClient): Promise<void> => {
+  if (!(client instanceof Cluster)) return;
+  for (const node of client.nodes('master')) await node.ping().catch(() => undefined);
+};
+
 /** Resolves once the client takes commands; throws RedisUnavailable after `timeoutMs`. */
 export const redisReady = async (client: RedisClient, timeoutMs: number): Promise<void> => {
+  await becomesReady(client, timeoutMs);
+  await reachNodes(client);
+};
+
+const becomesReady = async (client: RedisClient, timeoutMs: number): Promise<void> => {
   if (client.isReady()) return;
   await new Promise<void>((resolve, reject) => {
     const ready = () => {

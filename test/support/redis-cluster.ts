@@ -19,7 +19,7 @@ const startNode = async (): Promise<RedisServer> =>
     // Alone, a node does not know its address and would not name it to clients.
     ...['--cluster-announce-ip', '127.0.0.1'],
     // One node down must not take the slots of the others with it.
-    ...['--cluster-require-full-coverage', 'no', '--cluster-node-timeout', '2000'],
+    ...['--cluster-require-full-coverage', 'no', '--cluster-node-timeout', '10000'],
   ]);
 
 const busPort = async (redis: RedisClient): Promise<string> => {
