@@ -1,6 +1,7 @@
 // The settings of the processes of the local stack: addresses, the simulated providers, secrets made once.
 import { randomBytes } from 'node:crypto';
 import type { Engines } from './engines.ts';
+import { stateFolder } from './session.ts';
 import type { State } from './state.ts';
 
 /** The ports people know: the public API, the ops listener, the simulated phones. */
@@ -79,6 +80,7 @@ export const buildEnvironment = (given: {
     ...own,
     ...fixed,
     TESSERA_STATE: state.folder,
+    NODE_COMPILE_CACHE: stateFolder('compile-cache'),
     // Some shells set HOST to the name of the machine.
     HOST: '127.0.0.1',
   };

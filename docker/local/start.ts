@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path';
 import { chooseDoors } from './doors.ts';
 import { type Engines, engineProcesses, startEngines } from './engines.ts';
 import { buildEnvironment } from './environment.ts';
+import { precompile } from './precompile.ts';
 import { runCommand } from './processes.ts';
 import { readProcfile } from './procfile.ts';
 import { runSelfCheck } from './self-check.ts';
@@ -107,6 +108,7 @@ const start = async (session: Session): Promise<number> => {
   const [demo] = await Promise.all([
     prepareData(session, env, ready.mysql),
     supervisor.start(simulatorProgram(given)),
+    precompile({ ...given, signal, processes: procfile.processes }),
     ready.redis,
     ready.rabbitmq,
   ]);

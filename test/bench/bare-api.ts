@@ -1,8 +1,11 @@
 // The HTTP door of the bare pipeline: one Redis call, one confirmed publish, one reply; nothing else is done.
+// It is written on the packages the product stands on, each used as its manual says.
 import { randomInt } from 'node:crypto';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import Router from '@koa/router';
 import type { ChannelModel, ConfirmChannel } from 'amqplib';
 import { Redis } from 'ioredis';
+import Koa from 'koa';
+import { koaBody } from 'koa-body';
 import { uuidv7 } from 'uuidv7';
 import {
   type BareJob,
@@ -55,22 +58,6 @@ const publish = (channel: ConfirmChannel, replyTo: string, job: BareJob): Promis
     );
   });
 
-const readJson = async (request: IncomingMessage): Promise<{ phone: string }> => {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk as Buffer);
-  return JSON.parse(Buffer.concat(chunks).toString()) as { phone: string };
-};
-
-const answer = (response: ServerResponse, status: number, body: unknown): void => {
-  const text = JSON.stringify(body);
-  response
-    .writeHead(status, {
-      'content-type': 'application/json',
-      'content-length': Buffer.byteLength(text),
-    })
-    .end(text);
-};
-
 const prefix = setting('BARE_KEY_PREFIX');
 const redis = new Redis(setting('REDIS_URL'), { enableAutoPipelining: true });
 const publishing = await openConnection();
@@ -80,21 +67,18 @@ const channel = await publishing.createConfirmChannel();
 channel.on('return', () => process.exit(1));
 const replies = await openReplies(consuming);
 
-const send = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-  const { phone } = await readJson(request);
+const router = new Router();
+router.post('/send', koaBody(), async (ctx) => {
+  const { phone } = ctx.request.body as { phone: string };
   const id = uuidv7();
   const won = await redis.set(`${prefix}${phone}`, id, 'PX', 30_000, 'NX');
-  if (won === null) return answer(response, 429, { error: 'too soon' });
+  if (won === null) ctx.throw(429, 'too soon');
   const reply = replies.expect(id);
   const code = String(randomInt(0, 1_000_000)).padStart(6, '0');
   await publish(channel, replies.queue, { id, phone, code });
-  const outcome = await reply;
-  if (!outcome) return answer(response, 504, { error: 'no reply' });
-  answer(response, 200, { data: { message_id: id, status: 'sent', expires_in: 300 } });
-};
-
-const server = createServer((request, response) => {
-  send(request, response).catch(() => answer(response, 500, { error: 'failed' }));
+  if (!(await reply)) ctx.throw(504, 'no reply');
+  ctx.body = { data: { message_id: id, status: 'sent', expires_in: 300 } };
 });
-server.listen(Number(setting('BARE_PORT')), '127.0.0.1', sayReady);
+
+new Koa().use(router.routes()).listen(Number(setting('BARE_PORT')), '127.0.0.1', sayReady);
 endOnSignal();

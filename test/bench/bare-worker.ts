@@ -1,5 +1,5 @@
 // The queue door of the bare pipeline: HTTP out, grouped insert, reply, and acks after the commit.
-import type { Channel, ConsumeMessage } from 'amqplib';
+import type { ConsumeMessage } from 'amqplib';
 import mysql from 'mysql2/promise';
 import { Pool } from 'undici';
 import {
@@ -62,38 +62,6 @@ const callProvider = async (job: BareJob): Promise<string> => {
   return wamid;
 };
 
-/** Acks what is done: one ack for the prefix without gaps, single ones for the rest; `open` is in order of arrival. */
-const createAcks = (on: Channel) => {
-  const open = new Map<number, { message: ConsumeMessage; done: boolean }>();
-  const ack = (): void => {
-    let last: ConsumeMessage | undefined;
-    for (const [tag, entry] of open) {
-      if (!entry.done) break;
-      last = entry.message;
-      open.delete(tag);
-    }
-    if (last) on.ack(last, true);
-    for (const [tag, { message, done }] of open) {
-      if (!done) continue;
-      open.delete(tag);
-      on.ack(message);
-    }
-  };
-  return {
-    arrived: (message: ConsumeMessage) => {
-      open.set(message.fields.deliveryTag, { message, done: false });
-    },
-    done: (messages: ConsumeMessage[]) => {
-      for (const { fields } of messages) {
-        const entry = open.get(fields.deliveryTag);
-        if (entry) entry.done = true;
-      }
-      ack();
-    },
-  };
-};
-
-const acks = createAcks(channel);
 const waiting: Sent[] = [];
 let timer: NodeJS.Timeout | undefined;
 let storing = false;
@@ -120,8 +88,10 @@ const store = async (): Promise<void> => {
     now,
   ]);
   await database.query('INSERT INTO bare_messages (id, phone, wamid, sent_at) VALUES ?', [rows]);
-  for (const sent of group) tell(sent);
-  acks.done(group.map(({ message }) => message));
+  for (const sent of group) {
+    tell(sent);
+    channel.ack(sent.message);
+  }
   storing = false;
   if (waiting.length > 0) await store();
 };
@@ -142,7 +112,6 @@ const fail = (error: unknown): never => {
 await channel.prefetch(prefetch);
 await channel.consume(bareQueue, (message) => {
   if (!message) return;
-  acks.arrived(message);
   handle(message).catch(fail);
 });
 endOnSignal();

@@ -22,6 +22,7 @@ import {
   bareNames,
   makeEnvironment,
   migrate,
+  precompileAll,
   productNames,
   startProcesses,
   stopProcesses,
@@ -71,7 +72,7 @@ const measure = async (
 ): Promise<Result> => {
   const startedAt = new Date();
   const { env, ports } = await makeEnvironment(session, places);
-  await migrate(session, env);
+  await Promise.all([migrate(session, env), precompileAll(session, env)]);
   const db = createMysql({ url: places.product.mysql, pool: 2 });
   const keys = await seedAccounts(db, options.accounts);
   const engines = await engineVersions(db, redis, places.product.amqp);
