@@ -1,9 +1,16 @@
 // Which codes a route can answer: its own, and those that come with what it does.
 import type { ErrorCode } from '../lib/kernel/errors.ts';
-import type { Route } from './route.ts';
+import type { Auth, Route } from './route.ts';
 
 const always: ErrorCode[] = ['INTERNAL_ERROR', 'SERVICE_UNAVAILABLE'];
-const withKey: ErrorCode[] = ['INVALID_API_KEY', 'ACCOUNT_SUSPENDED', 'RATE_LIMIT_EXCEEDED'];
+const byAuth: Record<Auth, readonly ErrorCode[]> = {
+  none: [],
+  key: ['INVALID_API_KEY', 'ACCOUNT_SUSPENDED', 'RATE_LIMIT_EXCEEDED'],
+  session: ['INVALID_SESSION', 'ACCOUNT_SUSPENDED', 'RATE_LIMIT_EXCEEDED'],
+  account: ['INVALID_API_KEY', 'INVALID_SESSION', 'ACCOUNT_SUSPENDED', 'RATE_LIMIT_EXCEEDED'],
+  refresh: ['INVALID_SESSION', 'ACCOUNT_SUSPENDED', 'RATE_LIMIT_EXCEEDED'],
+  mfa: ['INVALID_SESSION', 'ACCOUNT_SUSPENDED', 'RATE_LIMIT_EXCEEDED'],
+};
 const withBody: ErrorCode[] = ['VALIDATION_ERROR', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'];
 const withOnce: ErrorCode[] = ['IDEMPOTENCY_KEY_IN_PROGRESS', 'IDEMPOTENCY_KEY_REUSED'];
 
@@ -15,7 +22,7 @@ export const errorsOf = (route: Route): ErrorCode[] => {
     ...new Set([
       ...(takesInput ? (['VALIDATION_ERROR'] as const) : []),
       ...(route.body ? withBody : []),
-      ...(route.auth === 'key' ? withKey : []),
+      ...byAuth[route.auth],
       ...(route.sends ? withOnce : []),
       ...route.errors,
       ...always,

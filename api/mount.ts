@@ -1,42 +1,16 @@
 // From route values to Koa: each request goes authenticate, validate, handle, wrap, in this order.
 import Router from '@koa/router';
 import type { ApiApp } from '../lib/app.ts';
-import { fail, ServiceError } from '../lib/kernel/errors.ts';
-import { sha256Hex } from '../lib/kernel/secrets.ts';
-import { rateLimitHeaders, refusalExtras } from '../lib/limits/answers.ts';
-import { tierOf } from '../lib/limits/tier.ts';
+import { fail } from '../lib/kernel/errors.ts';
 import { jsonBody, readRawBody } from './body.ts';
+import { callerOf } from './caller.ts';
 import type { RequestState } from './context.ts';
 import { answerData, type Context } from './envelope.ts';
 import type { JsonRoute, RawRoute, Request, Route } from './route.ts';
-import { sourceOf } from './source.ts';
 import { validate } from './validate.ts';
 
 /** `/v1/otp/status/{message_id}` as the router writes it. */
 const routerPath = (path: string): string => path.replace(/\{(\w+)\}/g, ':$1');
-
-/** A call that names no account counts against its address: keys are not to be guessed here at leisure. */
-const refuseStranger = async (app: ApiApp, ctx: Context, error: unknown): Promise<never> => {
-  if (error instanceof ServiceError && error.code === 'INVALID_API_KEY') {
-    const taken = await app.reads.take('source_send', sha256Hex(sourceOf(ctx.ip)));
-    if (!taken.admitted) throw fail('RATE_LIMIT_EXCEEDED', refusalExtras(taken.refusal));
-  }
-  throw error;
-};
-
-const authenticate = async (app: ApiApp, ctx: Context, route: JsonRoute) => {
-  const principal = await app
-    .authenticate(ctx.get('Authorization') || undefined)
-    .catch((error: unknown) => {
-      if (!route.sends) throw error;
-      return refuseStranger(app, ctx, error);
-    });
-  const tier = tierOf(principal.account, app.clock.now());
-  ctx.state.accountId = principal.accountId;
-  ctx.state.mode = principal.mode;
-  ctx.set(rateLimitHeaders(tier, []));
-  return { principal, tier };
-};
 
 const input = (route: JsonRoute, ctx: Context) => ({
   body: route.body && validate(route.body, bodyOf(ctx), { name: 'body' }),
@@ -48,12 +22,13 @@ const bodyOf = (ctx: Context): unknown => (ctx.request as { body?: unknown }).bo
 const paramsOf = (ctx: Context): unknown => ({ ...(ctx as { params?: object }).params });
 
 const serveJson = (app: ApiApp, route: JsonRoute) => async (ctx: Context) => {
-  const caller = route.auth === 'key' ? await authenticate(app, ctx, route) : {};
+  const caller = await callerOf(app, ctx, route);
   if (route.body) await jsonBody(ctx as never, () => Promise.resolve());
   const request = {
     ...caller,
     ...input(route, ctx),
     requestId: ctx.state.requestId,
+    ip: ctx.ip.replace(/^::ffff:/, ''),
     header: (name: string) => (name.toLowerCase() in ctx.headers ? ctx.get(name) : undefined),
     setHeaders: (headers: Record<string, string>) => ctx.set(headers),
   } as unknown as Request<'key', never, never, never>;

@@ -3,7 +3,7 @@ import type Joi from 'joi';
 import { type ErrorCode, errorCatalogue } from '../lib/kernel/errors.ts';
 import { toJsonSchema } from '../lib/kernel/schema.ts';
 import { errorsOf } from './errors-of.ts';
-import type { JsonRoute, RawRoute, Route } from './route.ts';
+import type { Auth, JsonRoute, RawRoute, Route } from './route.ts';
 
 type Json = Record<string, unknown>;
 
@@ -36,6 +36,15 @@ const refine = (schema: Json, described: Joi.Description): Json => {
 };
 
 const schemaOf = (schema: Joi.Schema): Json => refine(toJsonSchema(schema), schema.describe());
+
+const bearer = (description: string): Json => ({ type: 'http', scheme: 'bearer', description });
+
+const securitySchemes = {
+  apiKey: bearer('An API key: sk_live_… or sk_test_…'),
+  session: bearer('The session_token of a login: sess_…'),
+  refreshToken: bearer('The refresh_token of a login or of the last refresh: rt_…'),
+  mfaToken: bearer('The mfa_token of a login that wants a second factor: mfa_…'),
+};
 
 const requestIdHeader = {
   'X-Request-Id': { description: 'Id of this request.', schema: { type: 'string' } },
@@ -107,6 +116,15 @@ const parametersOf = (route: JsonRoute): Json[] => {
   ];
 };
 
+const schemesOf: Record<Auth, readonly (keyof typeof securitySchemes)[]> = {
+  none: [],
+  key: ['apiKey'],
+  session: ['session'],
+  account: ['apiKey', 'session'],
+  refresh: ['refreshToken'],
+  mfa: ['mfaToken'],
+};
+
 const jsonOperation = (route: JsonRoute): Json => ({
   parameters: parametersOf(route),
   ...(route.body
@@ -117,11 +135,14 @@ const jsonOperation = (route: JsonRoute): Json => ({
         },
       }
     : {}),
-  security: route.auth === 'key' ? [{ apiKey: [] }] : [],
+  security: schemesOf[route.auth].map((name) => ({ [name]: [] })),
   responses: {
     '200': {
       description: 'Success.',
-      headers: { ...requestIdHeader, ...(route.auth === 'key' ? limitHeaders : {}) },
+      headers: {
+        ...requestIdHeader,
+        ...(['key', 'session', 'account'].includes(route.auth) ? limitHeaders : {}),
+      },
       content: {
         'application/json': {
           schema: {
@@ -232,13 +253,7 @@ export const openApiDocument = (routes: readonly Route[]): Json => {
       ]),
     ),
     components: {
-      securitySchemes: {
-        apiKey: {
-          type: 'http',
-          scheme: 'bearer',
-          description: 'An API key: sk_live_… or sk_test_…',
-        },
-      },
+      securitySchemes,
       schemas: { Error: errorSchema },
     },
   };

@@ -1,26 +1,42 @@
 // What an endpoint is: a value from which validation, types, errors and the OpenAPI document are read.
 import type { IncomingHttpHeaders } from 'node:http';
 import type Joi from 'joi';
+import type { Account } from '../lib/accounts/rules.ts';
 import type { ApiApp } from '../lib/app.ts';
 import type { ErrorCode } from '../lib/kernel/errors.ts';
 import type { Infer } from '../lib/kernel/schema.ts';
 import type { Principal } from '../lib/keys/rules.ts';
 import type { Tier } from '../lib/limits/rules.ts';
+import type { Mode } from '../lib/messages/rules.ts';
+import type { Session } from '../lib/sessions/rules.ts';
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
-/** Who may call: anybody, or the holder of an API key. */
-export type Auth = 'none' | 'key';
+/**
+ * Who may call: anybody; the holder of an API key; somebody with a session; either of these; or the holder of a
+ * refresh token or of the token between password and second factor, which the call itself checks.
+ */
+export type Auth = 'none' | 'key' | 'session' | 'account' | 'refresh' | 'mfa';
 
-type Caller<A extends Auth> = A extends 'key' ? { principal: Principal; tier: Tier } : object;
+/** What each kind of credential tells a handler about its caller. */
+export type Callers = {
+  none: object;
+  key: { principal: Principal; tier: Tier };
+  session: { account: Account; session: Session };
+  account: { account: Account; session: Session | undefined; keyMode: Mode | undefined };
+  refresh: { token: string };
+  mfa: { token: string };
+};
 
 type Part<S> = S extends Joi.Schema ? Infer<S> : undefined;
 
-export type Request<A extends Auth, B, P, Q> = Caller<A> & {
+export type Request<A extends Auth, B, P, Q> = Callers[A] & {
   body: Part<B>;
   params: Part<P>;
   query: Part<Q>;
   requestId: string;
+  /** Address of the client, as far as proxies are believed. */
+  ip: string;
   header(name: string): string | undefined;
   setHeaders(headers: Record<string, string>): void;
 };

@@ -1,6 +1,7 @@
 // The table of contents: every route of the public API, in the order of the spec.
 import { openApiDocument } from './openapi.ts';
 import type { Route } from './route.ts';
+import { accountRoutes } from './routes/account.ts';
 import { healthRoutes } from './routes/health.ts';
 import { inboundRoutes } from './routes/inbound.ts';
 import { metaRoutes } from './routes/meta.ts';
@@ -9,6 +10,7 @@ import { otpRoutes } from './routes/otp.ts';
 export const routes: readonly Route[] = [
   ...healthRoutes,
   ...otpRoutes,
+  ...accountRoutes,
   ...inboundRoutes,
   ...metaRoutes(() => JSON.stringify(openApiDocument(routes))),
 ];

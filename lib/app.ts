@@ -34,6 +34,8 @@ import { parseAllowed } from './pumping/rules.ts';
 import { createPumpingStore } from './pumping/store.ts';
 import { createSenderWatch } from './sender/health.ts';
 import { createResolveSender } from './sender/resolve.ts';
+import { createAuthenticateSession } from './sessions/authenticate.ts';
+import { createSessionStore } from './sessions/store.ts';
 
 export const version = '0.1.0';
 
@@ -77,6 +79,7 @@ const openStores = ({ db, redis, broker }: Infra, { config, clock, log }: Requir
   return {
     accounts: createAccountStore(db),
     keys: createKeyStore(db),
+    sessions: createSessionStore(db),
     revocations: createRevocations(redis, prefix),
     links: createLinkStore({ db, redis, prefix }),
     live: createLiveStore(redis, prefix),
@@ -148,6 +151,7 @@ export const createApiApp = async (options: AppOptions) => {
     ...house,
     version,
     authenticate: createAuthenticate(house),
+    authenticateSession: createAuthenticateSession(house),
     health: createHealth(house),
     sends: flow,
     verifies: flow,

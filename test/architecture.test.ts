@@ -14,6 +14,7 @@ const row = [
   'lib/messages',
   'lib/accounts',
   'lib/keys',
+  'lib/sessions',
   'lib/limits',
   'lib/pumping',
   'lib/idempotency',

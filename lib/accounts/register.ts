@@ -30,6 +30,10 @@ export const registerAccount = async (
     billingPlan: 'trial',
     tier: { name: 'standard', perMinute: null, expiresAt: null },
     createdAt: idTime(id),
+    webhookUrl: null,
+    spendCapHourlyMicros: null,
+    templateLanguage: null,
+    mfaEnabledAt: null,
   };
   if (!(await deps.accounts.insert(account, await hashPassword(password))))
     throw fail('EMAIL_TAKEN');

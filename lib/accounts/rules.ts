@@ -17,6 +17,14 @@ export type Account = {
   billingPlan: Plan;
   tier: { name: TierName; perMinute: number | null; expiresAt: number | null };
   createdAt: number;
+  /** Where events go; null: nowhere. */
+  webhookUrl: string | null;
+  /** Most that verifications may cost in a UTC hour, micro-USD; null: no cap. */
+  spendCapHourlyMicros: number | null;
+  /** Language of the account's own template; null: that of the settings. */
+  templateLanguage: string | null;
+  /** Since when a second factor is asked for at login; null: it is not. */
+  mfaEnabledAt: number | null;
 };
 
 /** E-mail addresses are compared without case and surrounding space, and kept as typed. */

@@ -5,22 +5,29 @@ import { type Account, emailKey } from './rules.ts';
 
 type Row = Record<string, unknown>;
 
+const numberOrNull = (value: unknown): number | null => (value === null ? null : Number(value));
+const textOrNull = (value: unknown): string | null => (value === null ? null : String(value));
+
 /** Reads the account columns of a row; other rooms' joins use it too. */
 export const accountFromRow = (row: Row): Account => ({
   id: idText(row.id as Buffer),
   email: String(row.email),
   name: String(row.name),
   phone: String(row.phone),
-  company: row.company === null ? null : String(row.company),
+  company: textOrNull(row.company),
   locale: String(row.locale),
   status: row.status as Account['status'],
   billingPlan: row.billing_plan as Account['billingPlan'],
   tier: {
     name: row.tier as Account['tier']['name'],
-    perMinute: row.tier_per_minute === null ? null : Number(row.tier_per_minute),
-    expiresAt: row.tier_expires_at === null ? null : Number(row.tier_expires_at),
+    perMinute: numberOrNull(row.tier_per_minute),
+    expiresAt: numberOrNull(row.tier_expires_at),
   },
   createdAt: Number(row.created_at),
+  webhookUrl: textOrNull(row.webhook_url),
+  spendCapHourlyMicros: numberOrNull(row.spend_cap_hourly_micros),
+  templateLanguage: textOrNull(row.template_language),
+  mfaEnabledAt: numberOrNull(row.mfa_enabled_at),
 });
 
 export type AccountStore = ReturnType<typeof createAccountStore>;

@@ -2,15 +2,12 @@
 import type { Clock } from '../kernel/clock.ts';
 import { fail } from '../kernel/errors.ts';
 import type { Revocations } from './revocations.ts';
-import { isKeyText, isUsable, keyHash, type Principal } from './rules.ts';
+import { bearerOf, isKeyText, isUsable, keyHash, type Principal } from './rules.ts';
 import type { FoundKey, KeyStore } from './store.ts';
 
 const rememberMs = 60_000;
 const rememberUnknownMs = 5_000;
 const rememberedMax = 10_000;
-
-/** RFC 6750 section 2.1: the scheme, spaces, one token and nothing behind it. */
-const bearer = /^bearer +(\S+)$/i;
 
 type Remembered = { found: FoundKey | undefined; epoch: string; until: number };
 
@@ -48,7 +45,7 @@ export const createAuthenticate = (deps: {
   };
 
   return async (authorization) => {
-    const [, text = ''] = bearer.exec(authorization ?? '') ?? [];
+    const text = bearerOf(authorization);
     if (!isKeyText(text)) throw fail('INVALID_API_KEY');
     const now = deps.clock.now();
     return check(await find(text, now), now);

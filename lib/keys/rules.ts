@@ -43,6 +43,13 @@ export const newKeyText = (mode: Mode): string => {
 export const isKeyText = (text: string): boolean =>
   pattern.test(text) && checksum(text.slice(0, -checksumLength)) === text.slice(-checksumLength);
 
+/** RFC 6750 section 2.1: the scheme, spaces, one token and nothing behind it. */
+const bearer = /^bearer +(\S+)$/i;
+
+/** The token of an Authorization header; empty when there is none. */
+export const bearerOf = (authorization: string | undefined): string =>
+  bearer.exec(authorization ?? '')?.[1] ?? '';
+
 /** What is stored of a key; a plain hash is enough above 112 bits (OWASP ASVS 11.5.1). */
 export const keyHash = (text: string): Buffer => createHash('sha256').update(text).digest();
 

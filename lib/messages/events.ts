@@ -4,7 +4,7 @@ import { derivedId } from '../kernel/ids.ts';
 import type { ChannelName, Facts, Message } from './rules.ts';
 import { toWire } from './wire.ts';
 
-/** The event types of messages and links (design section 4, "Webhooks"); other rooms will bring theirs. */
+/** The event types of messages and links (design section 4, "Webhooks"). */
 export type EventType =
   | 'otp.sent'
   | 'otp.delivered'
@@ -12,6 +12,22 @@ export type EventType =
   | 'otp.failed'
   | 'otp.expired'
   | 'telegram.linked';
+
+/** The event types that are about an account or something of its own, and not about one message. */
+export type AccountEventType =
+  | 'totp.enrolled'
+  | 'totp.verified'
+  | 'totp.disabled'
+  | 'whatsapp.connected'
+  | 'whatsapp.disconnected'
+  | 'template.status_changed'
+  | 'billing.low_balance'
+  | 'billing.trial_exhausted'
+  | 'billing.plan_changed'
+  | 'capacity_request.updated'
+  | 'account.suspended'
+  | 'security.mfa_disabled'
+  | 'webhook.test';
 
 /**
  * The event that `type` happened to `message` at `at` (ms). Its id follows from message, type and channel, so that
@@ -56,4 +72,29 @@ export const linkedEvent = (link: {
   message: null,
   request_id: link.linkId,
   data: { channel: 'telegram' satisfies ChannelName, phone: link.phone },
+});
+
+/**
+ * An event about an account. `subject` names what happened so that the same happening always gives the same event
+ * (a row's id, an id and a state); `data` is what the type says, in the wire's own names.
+ */
+export const accountEvent = (
+  type: AccountEventType,
+  given: {
+    accountId: string;
+    mode: Message['mode'];
+    at: number;
+    requestId: string;
+    subject: string;
+    data: Record<string, unknown>;
+  },
+): EventWire => ({
+  id: derivedId(given.subject, type),
+  type,
+  at: given.at,
+  account_id: given.accountId,
+  mode: given.mode,
+  message: null,
+  request_id: given.requestId,
+  data: given.data,
 });

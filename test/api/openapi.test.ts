@@ -134,6 +134,15 @@ test('examples fit their schemas', (t) => {
   t.true(seen > 5);
 });
 
+const security = {
+  none: [],
+  key: [{ apiKey: [] }],
+  session: [{ session: [] }],
+  account: [{ apiKey: [] }, { session: [] }],
+  refresh: [{ refreshToken: [] }],
+  mfa: [{ mfaToken: [] }],
+};
+
 test('every route is in it, with every error it can give and no other', (t) => {
   t.is(operations().length, routes.length);
   for (const route of routes) {
@@ -154,7 +163,7 @@ test('every route is in it, with every error it can give and no other', (t) => {
       t.true(description?.includes(code), `${what} ${code}`);
     }
     if (route.kind === 'raw') continue;
-    t.deepEqual(operation.security, route.auth === 'key' ? [{ apiKey: [] }] : [], what);
+    t.deepEqual(operation.security, security[route.auth], what);
     t.is(operation.requestBody !== undefined, route.body !== undefined, what);
     const once = (operation.parameters ?? []).some(({ name }) => name === 'Idempotency-Key');
     t.is(once, route.sends, what);

@@ -9,6 +9,7 @@ import { type Config, loadConfig } from '../../lib/kernel/config.ts';
 import { type Log, silentLog } from '../../lib/kernel/log.ts';
 import { issueKey } from '../../lib/keys/issue.ts';
 import type { Mode } from '../../lib/messages/rules.ts';
+import { openSession } from '../../lib/sessions/open.ts';
 import { migrationSource } from '../../migrations/source.ts';
 import { type Running, runWorker } from '../../workers/run.ts';
 import { workers } from '../../workers/workers.ts';
@@ -21,7 +22,16 @@ import { createPhone, type TestPhone } from './phones.ts';
 import { shared, testEnvironment } from './settings.ts';
 import { createVhost } from './vhosts.ts';
 
-export type Customer = { accountId: string; live: Client; test: Client; liveKeyId: string };
+export type Customer = {
+  accountId: string;
+  email: string;
+  password: string;
+  live: Client;
+  test: Client;
+  liveKeyId: string;
+  /** Calls with a session of the account, just opened. */
+  session: Client;
+};
 
 export type Stack = {
   api: ApiApp;
@@ -104,15 +114,20 @@ export const startStack = async (name: string, options: StackOptions = {}): Prom
   await startWorkers(...(options.workers ?? allWorkers));
 
   const customer = async (): Promise<Customer> => {
+    const email = `${uniqueName('c')}@tessera.example`;
+    const password = 'a long enough password';
     const account = await registerAccount(api, {
-      email: `${uniqueName('c')}@tessera.example`,
-      password: 'a long enough password',
+      ...{ email, password },
       ...{ name: 'Customer', phone: '+14155550100', company: null, locale: 'en' },
     });
     const issue = (mode: Mode) => issueKey(api, { accountId: account.id, name: mode, mode });
     const [live, test] = [await issue('live'), await issue('test')];
+    const visitor = { ip: '127.0.0.1', userAgent: 'tests' };
+    const session = await openSession(api, { account, visitor, mfa: false });
     return {
       accountId: account.id,
+      ...{ email, password },
+      session: createClient(url, session.tokens.access),
       liveKeyId: live.record.id,
       live: createClient(url, live.key),
       test: createClient(url, test.key),

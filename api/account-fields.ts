@@ -1,0 +1,55 @@
+// An account as its owner sees it: the schema, and the view that fills it.
+import type { Account } from '../lib/accounts/rules.ts';
+import { toUsd } from '../lib/kernel/money.ts';
+import { decimal, flag, nullable, object, oneOf, text } from '../lib/kernel/schema.ts';
+import { timestamp } from './fields.ts';
+
+const identity = {
+  id: text().guid().description('Id of the account.'),
+  email: text().description('E-mail address, as it was typed.').example('dev@example.com'),
+  name: text().description('Name of the owner.').example('Ada Lovelace'),
+  phone: text().description('Phone of the account itself, E.164.').example('+14155550123'),
+  company: nullable(text()).description('Company, if any.'),
+  locale: text().description('Language of messages to the owner.').example('en'),
+  status: oneOf('active', 'suspended', 'closed').description('State of the account.'),
+  billing_plan: oneOf('trial', 'pay_per_success', 'per_message').description('Billing plan.'),
+  created_at: timestamp(),
+};
+
+/** What register and login answer of an account (design section 4). */
+export const accountData = () => object(identity);
+
+/** What `me`, profile and settings answer. */
+export const accountDetails = () =>
+  object({
+    ...identity,
+    webhook_url: nullable(text()).description('Where events go; null: nowhere.'),
+    spend_cap_hourly: nullable(decimal()).description(
+      'Most that verifications may cost in a UTC hour, USD; null: no cap.',
+    ),
+    waba_template_language: nullable(text()).description(
+      'Language of the own template; null: that of the service.',
+    ),
+    mfa_enabled: flag().description('Whether a login asks for a second factor.'),
+  });
+
+export const accountView = (account: Account) => ({
+  id: account.id,
+  email: account.email,
+  name: account.name,
+  phone: account.phone,
+  company: account.company,
+  locale: account.locale,
+  status: account.status,
+  billing_plan: account.billingPlan,
+  created_at: new Date(account.createdAt).toISOString(),
+});
+
+export const accountDetailsView = (account: Account) => ({
+  ...accountView(account),
+  webhook_url: account.webhookUrl,
+  spend_cap_hourly:
+    account.spendCapHourlyMicros === null ? null : toUsd(account.spendCapHourlyMicros),
+  waba_template_language: account.templateLanguage,
+  mfa_enabled: account.mfaEnabledAt !== null,
+});
