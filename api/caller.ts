@@ -2,20 +2,19 @@
 import type { Account } from '../lib/accounts/rules.ts';
 import type { ApiApp } from '../lib/app.ts';
 import { fail, ServiceError } from '../lib/kernel/errors.ts';
-import { sha256Hex } from '../lib/kernel/secrets.ts';
 import { bearerOf } from '../lib/keys/rules.ts';
 import { rateLimitHeaders, refusalExtras } from '../lib/limits/answers.ts';
 import { tierOf } from '../lib/limits/tier.ts';
 import type { Context } from './envelope.ts';
 import type { Auth, Callers, JsonRoute } from './route.ts';
-import { sourceOf } from './source.ts';
+import { sourceKeyOf } from './source.ts';
 
 const headerOf = (ctx: Context): string | undefined => ctx.get('Authorization') || undefined;
 
 /** A call that names no account counts against its address: keys are not to be guessed here at leisure. */
 const refuseStranger = async (app: ApiApp, ctx: Context, error: unknown): Promise<never> => {
   if (error instanceof ServiceError && error.code === 'INVALID_API_KEY') {
-    const taken = await app.reads.take('source_send', sha256Hex(sourceOf(ctx.ip)));
+    const taken = await app.reads.take('source_send', sourceKeyOf(ctx.ip));
     if (!taken.admitted) throw fail('RATE_LIMIT_EXCEEDED', refusalExtras(taken.refusal));
   }
   throw error;

@@ -1,6 +1,15 @@
 // Joi fields that several routes share: each once, with the words a caller reads when it is wrong.
 import { e164Pattern } from '../lib/kernel/phone.ts';
-import { flag, integer, nullable, oneOf, text } from '../lib/kernel/schema.ts';
+import {
+  flag,
+  integer,
+  list,
+  nullable,
+  object,
+  oneOf,
+  type Schema,
+  text,
+} from '../lib/kernel/schema.ts';
 
 export const phone = () =>
   text()
@@ -31,6 +40,24 @@ export const timestamp = () =>
   text().isoDate().description('Time in UTC (RFC 3339).').example('2026-11-20T12:00:00.000Z');
 
 export const nullableTimestamp = () => nullable(timestamp());
+
+export const email = () =>
+  text()
+    .email({ tlds: false })
+    .max(254)
+    .description('E-mail address, up to 254 characters.')
+    .example('dev@example.com')
+    .messages({ 'string.email': 'must be an e-mail address' });
+
+export const password = () =>
+  text().min(8).max(128).description('Password, 8 to 128 characters, taken as typed.');
+
+/** A page of a list: newest first; `next_before` is null at the end. */
+export const page = <T>(item: Schema<T>) =>
+  object({
+    items: list(item),
+    next_before: nullable(text()).description('Give it as `before` to go on; null at the end.'),
+  });
 
 export const seconds = () => integer().min(0);
 

@@ -7,6 +7,7 @@ import { callerOf } from './caller.ts';
 import type { RequestState } from './context.ts';
 import { answerData, type Context } from './envelope.ts';
 import type { JsonRoute, RawRoute, Request, Route } from './route.ts';
+import { sourceKeyOf } from './source.ts';
 import { validate } from './validate.ts';
 
 /** `/v1/otp/status/{message_id}` as the router writes it. */
@@ -21,6 +22,12 @@ const input = (route: JsonRoute, ctx: Context) => ({
 const bodyOf = (ctx: Context): unknown => (ctx.request as { body?: unknown }).body ?? {};
 const paramsOf = (ctx: Context): unknown => ({ ...(ctx as { params?: object }).params });
 
+const visitorOf = (ctx: Context) => ({
+  ip: ctx.ip.replace(/^::ffff:/, ''),
+  userAgent: ctx.get('User-Agent'),
+  source: sourceKeyOf(ctx.ip),
+});
+
 const serveJson = (app: ApiApp, route: JsonRoute) => async (ctx: Context) => {
   const caller = await callerOf(app, ctx, route);
   if (route.body) await jsonBody(ctx as never, () => Promise.resolve());
@@ -28,7 +35,7 @@ const serveJson = (app: ApiApp, route: JsonRoute) => async (ctx: Context) => {
     ...caller,
     ...input(route, ctx),
     requestId: ctx.state.requestId,
-    ip: ctx.ip.replace(/^::ffff:/, ''),
+    visitor: () => visitorOf(ctx),
     header: (name: string) => (name.toLowerCase() in ctx.headers ? ctx.get(name) : undefined),
     setHeaders: (headers: Record<string, string>) => ctx.set(headers),
   } as unknown as Request<'key', never, never, never>;

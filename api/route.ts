@@ -8,6 +8,7 @@ import type { Infer } from '../lib/kernel/schema.ts';
 import type { Principal } from '../lib/keys/rules.ts';
 import type { Tier } from '../lib/limits/rules.ts';
 import type { Mode } from '../lib/messages/rules.ts';
+import type { Visitor } from '../lib/sessions/open.ts';
 import type { Session } from '../lib/sessions/rules.ts';
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
@@ -35,8 +36,8 @@ export type Request<A extends Auth, B, P, Q> = Callers[A] & {
   params: Part<P>;
   query: Part<Q>;
   requestId: string;
-  /** Address of the client, as far as proxies are believed. */
-  ip: string;
+  /** Where the call comes from, as far as proxies are believed; `source` is an opaque name of the address. */
+  visitor(): Visitor & { source: string };
   header(name: string): string | undefined;
   setHeaders(headers: Record<string, string>): void;
 };

@@ -1,16 +1,20 @@
 // The table of contents: every route of the public API, in the order of the spec.
 import { openApiDocument } from './openapi.ts';
 import type { Route } from './route.ts';
+import { accessRoutes } from './routes/access.ts';
 import { accountRoutes } from './routes/account.ts';
 import { healthRoutes } from './routes/health.ts';
 import { inboundRoutes } from './routes/inbound.ts';
 import { metaRoutes } from './routes/meta.ts';
 import { otpRoutes } from './routes/otp.ts';
+import { securityRoutes } from './routes/security.ts';
 
 export const routes: readonly Route[] = [
   ...healthRoutes,
   ...otpRoutes,
+  ...accessRoutes,
   ...accountRoutes,
+  ...securityRoutes,
   ...inboundRoutes,
   ...metaRoutes(() => JSON.stringify(openApiDocument(routes))),
 ];

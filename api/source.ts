@@ -1,5 +1,9 @@
 // Who a call comes from, as far as limits care: an IPv4 address, or the network of an IPv6 one.
 import { isIPv6 } from 'node:net';
+import { sha256Hex } from '../lib/kernel/secrets.ts';
+
+/** An opaque name of where a call comes from; limits count by it. */
+export const sourceKeyOf = (ip: string): string => sha256Hex(sourceOf(ip));
 
 /** The first 64 bits of an IPv6 address are one customer's; an IPv4 address inside IPv6 is that address. */
 export const sourceOf = (ip: string): string => {

@@ -1,7 +1,9 @@
 // The composition root: from settings to everything a process needs, and back down in reverse.
+import { createPasswords } from './accounts/passwords.ts';
 import { createAccountStore } from './accounts/store.ts';
 import { createQuoteSend } from './billing/quote.ts';
 import { createTelegram } from './channels/telegram.ts';
+import { createTurnstile } from './channels/turnstile.ts';
 import { createWhatsapp } from './channels/whatsapp.ts';
 import { createHealth } from './health.ts';
 import { createReservations } from './idempotency/reservations.ts';
@@ -32,10 +34,15 @@ import { createHeldPrefixes } from './pumping/held.ts';
 import { createPumpingGuard } from './pumping/refuse.ts';
 import { parseAllowed } from './pumping/rules.ts';
 import { createPumpingStore } from './pumping/store.ts';
+import { createRecovery } from './recovery/forgot.ts';
+import { createChallengeStore } from './security/challenge-store.ts';
+import { createFactorStore } from './security/factor-store.ts';
+import { createThrottle } from './security/throttle.ts';
 import { createSenderWatch } from './sender/health.ts';
 import { createResolveSender } from './sender/resolve.ts';
 import { createAuthenticateSession } from './sessions/authenticate.ts';
 import { createSessionStore } from './sessions/store.ts';
+import { createSignupStore } from './signup/store.ts';
 
 export const version = '0.1.0';
 
@@ -48,6 +55,7 @@ export type AppOptions = {
 };
 
 const patienceMs = 10_000;
+const turnstileTimeoutMs = 5_000;
 
 /** The sockets of a process. */
 const openInfra = ({ config, log, processName, clock }: Required<AppOptions>) => {
@@ -78,6 +86,9 @@ const openStores = ({ db, redis, broker }: Infra, { config, clock, log }: Requir
   if (!phonePepper) throw new Error('PHONE_PEPPER is empty');
   return {
     accounts: createAccountStore(db),
+    signups: createSignupStore(db),
+    challenges: createChallengeStore(db),
+    factors: createFactorStore(db),
     keys: createKeyStore(db),
     sessions: createSessionStore(db),
     revocations: createRevocations(redis, prefix),
@@ -131,6 +142,18 @@ const guarding = ({ config, evidence }: Awaited<ReturnType<typeof openHouse>>) =
   allowed: parseAllowed(config.fraudAllowedAccounts, config.fraudAllowedPrefixes),
 });
 
+/** What signing up and logging in need. */
+const openEntrance = ({ config, redis, clock }: Awaited<ReturnType<typeof openHouse>>) => {
+  const turnstileHttp = createHttp({ timeoutMs: turnstileTimeoutMs, connections: 8 });
+  const { turnstileSecret: secret, turnstileBaseUrl: baseUrl } = config;
+  return {
+    turnstileHttp,
+    turnstile: secret ? createTurnstile({ http: turnstileHttp, baseUrl, secret }) : undefined,
+    passwords: createPasswords(),
+    throttle: createThrottle(redis, config.keyPrefix, clock),
+  };
+};
+
 /** The API process. */
 export const createApiApp = async (options: AppOptions) => {
   const house = await openHouse(options);
@@ -147,9 +170,13 @@ export const createApiApp = async (options: AppOptions) => {
     settleDeadlineMs: config.settleDeadlineMs,
     callMs: config.whatsappTimeoutMs,
   };
+  const entrance = openEntrance(house);
+  const recovery = createRecovery({ ...house, ...entrance, sends: flow, verifies: flow });
   return {
     ...house,
+    ...entrance,
     version,
+    recovery,
     authenticate: createAuthenticate(house),
     authenticateSession: createAuthenticateSession(house),
     health: createHealth(house),
@@ -157,7 +184,9 @@ export const createApiApp = async (options: AppOptions) => {
     verifies: flow,
     close: async () => {
       guard.stop();
+      await recovery.drain();
       await house.close();
+      await entrance.turnstileHttp.close();
     },
   };
 };

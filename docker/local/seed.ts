@@ -1,21 +1,23 @@
 // The demo account of the local stack, made with the product's own code; prints it as JSON, the same on every start.
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { registerAccount } from '../../lib/accounts/register.ts';
+import { createPasswords } from '../../lib/accounts/passwords.ts';
 import { createAccountStore } from '../../lib/accounts/store.ts';
 import { createMysql } from '../../lib/infra/mysql.ts';
 import { loadConfig } from '../../lib/kernel/config.ts';
-import { randomToken } from '../../lib/kernel/secrets.ts';
+import { createSealer, randomToken } from '../../lib/kernel/secrets.ts';
 import { issueKey } from '../../lib/keys/issue.ts';
 import { keyHash } from '../../lib/keys/rules.ts';
 import { createKeyStore } from '../../lib/keys/store.ts';
+import { type CreateDeps, createAccount } from '../../lib/signup/create.ts';
+import { createSignupStore } from '../../lib/signup/store.ts';
 
 type Demo = {
   account: { email: string; password: string };
   keys: { live: string; test: string };
 };
 
-type Stores = {
+type Stores = CreateDeps & {
   accounts: ReturnType<typeof createAccountStore>;
   keys: ReturnType<typeof createKeyStore>;
 };
@@ -44,9 +46,9 @@ const makeKeys = async (stores: Stores, accountId: string): Promise<Demo['keys']
 const seed = async (stores: Stores, old: Demo | undefined): Promise<Demo> => {
   if (old && (await isKnown(stores, old))) return old;
   const password = old?.account.password ?? randomToken(12);
-  const account =
+  const { account } =
     (await stores.accounts.findByEmail(email)) ??
-    (await registerAccount(stores, {
+    (await createAccount(stores, {
       ...{ email, password, name: 'Demo', phone: '+14155550100' },
       ...{ company: 'Tessera Demo', locale: 'en' },
     }));
@@ -58,7 +60,13 @@ const db = createMysql({ url: config.mysqlUrl, pool: 1 });
 try {
   const file = join(process.env.TESSERA_STATE ?? '.local', 'demo.json');
   const demo = await seed(
-    { accounts: createAccountStore(db), keys: createKeyStore(db) },
+    {
+      accounts: createAccountStore(db),
+      keys: createKeyStore(db),
+      signups: createSignupStore(db),
+      passwords: createPasswords(),
+      sealer: createSealer(config.sealingKeys),
+    },
     await readDemo(file),
   );
   await writeFile(file, JSON.stringify(demo), { mode: 0o600 });

@@ -30,17 +30,41 @@ export const accountFromRow = (row: Row): Account => ({
   mfaEnabledAt: numberOrNull(row.mfa_enabled_at),
 });
 
-export type AccountStore = ReturnType<typeof createAccountStore>;
+export type Credentials = { account: Account; passwordHash: string };
 
-export const createAccountStore = (db: Database) => ({
-  /** Answers false when an account with this e-mail address exists. */
-  insert: async (account: Account, passwordHash: string): Promise<boolean> => {
+const credentialsFromRow = (row: Row): Credentials => ({
+  account: accountFromRow(row),
+  passwordHash: String(row.password_hash),
+});
+
+/** What the owner may change. */
+export type AccountChanges = Partial<
+  Pick<
+    Account,
+    | 'name'
+    | 'phone'
+    | 'company'
+    | 'locale'
+    | 'webhookUrl'
+    | 'spendCapHourlyMicros'
+    | 'templateLanguage'
+  >
+>;
+
+const readAndInsert = (db: Database) => ({
+  /** Answers false when an account with this e-mail address exists. The secrets come sealed. */
+  insert: async (
+    account: Account,
+    secrets: { passwordHash: string; webhookSecret: string; signupKeys: string | null },
+  ): Promise<boolean> => {
     try {
       await db('accounts').insert({
         id: idBytes(account.id),
         email: account.email,
         email_key: emailKey(account.email),
-        password_hash: passwordHash,
+        password_hash: secrets.passwordHash,
+        webhook_secret: secrets.webhookSecret,
+        signup_keys: secrets.signupKeys,
         name: account.name,
         phone: account.phone,
         company: account.company,
@@ -66,17 +90,54 @@ export const createAccountStore = (db: Database) => ({
     return row === undefined ? undefined : accountFromRow(row);
   },
 
-  findByEmail: async (email: string): Promise<Account | undefined> => {
+  findByEmail: async (email: string): Promise<Credentials | undefined> => {
     const row = await db<Row>('accounts')
       .where({ email_key: emailKey(email) })
       .first();
-    return row === undefined ? undefined : accountFromRow(row);
+    return row === undefined ? undefined : credentialsFromRow(row);
   },
 
-  setStatus: async (id: string, status: Account['status']): Promise<void> => {
+  /** The account and the hash of its password. */
+  findCredentials: async (id: string): Promise<Credentials | undefined> => {
+    const row = await db<Row>('accounts')
+      .where({ id: idBytes(id) })
+      .first();
+    return row === undefined ? undefined : credentialsFromRow(row);
+  },
+});
+
+const write = (db: Database) => ({
+  setPasswordHash: async (id: string, passwordHash: string): Promise<void> => {
     await db('accounts')
       .where({ id: idBytes(id) })
-      .update({ status });
+      .update({ password_hash: passwordHash });
+  },
+
+  setStatus: async (
+    id: string,
+    status: Account['status'],
+    why: { at: number; reason: string } | undefined = undefined,
+  ): Promise<boolean> => {
+    const changed = await db('accounts')
+      .where({ id: idBytes(id) })
+      .whereNot({ status })
+      .update({ status, suspended_at: why?.at ?? null, suspended_reason: why?.reason ?? null });
+    return changed === 1;
+  },
+
+  /** Writes what a profile or settings change names; the rest stays. */
+  change: async (id: string, changes: AccountChanges): Promise<void> => {
+    const { webhookUrl, spendCapHourlyMicros, templateLanguage, ...profile } = changes;
+    await db('accounts')
+      .where({ id: idBytes(id) })
+      .update({
+        ...profile,
+        ...(webhookUrl === undefined ? {} : { webhook_url: webhookUrl }),
+        ...(spendCapHourlyMicros === undefined
+          ? {}
+          : { spend_cap_hourly_micros: spendCapHourlyMicros }),
+        ...(templateLanguage === undefined ? {} : { template_language: templateLanguage }),
+      });
   },
 
   setTier: async (id: string, tier: Account['tier']): Promise<void> => {
@@ -89,3 +150,7 @@ export const createAccountStore = (db: Database) => ({
       });
   },
 });
+
+export type AccountStore = ReturnType<typeof createAccountStore>;
+
+export const createAccountStore = (db: Database) => ({ ...readAndInsert(db), ...write(db) });

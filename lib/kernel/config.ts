@@ -104,6 +104,17 @@ export const settings = {
     'How long a process may take to finish what is in flight after SIGTERM.',
   ),
 
+  turnstileSecret: secret(
+    'TURNSTILE_SECRET',
+    text().allow('').default(''),
+    'Secret of Cloudflare Turnstile. Empty: registering asks for no bot check.',
+  ),
+  turnstileBaseUrl: setting(
+    'TURNSTILE_BASE_URL',
+    baseUrl('https://challenges.cloudflare.com'),
+    'Address of Cloudflare Turnstile.',
+  ),
+
   fraudGuard: setting(
     'FRAUD_GUARD',
     oneOf('off', 'shadow', 'enforce').default('enforce'),

@@ -6,11 +6,12 @@ import type { Revocations } from './revocations.ts';
 import { type KeyRecord, keyFacts, keyHash, newKeyText } from './rules.ts';
 import type { KeyStore } from './store.ts';
 
-/** Makes a key; its text is in the result and nowhere else. */
-export const issueKey = async (
-  deps: { keys: KeyStore },
-  request: { accountId: string; name: string; mode: Mode },
-): Promise<{ record: KeyRecord; key: string }> => {
+export type KeyRequest = { accountId: string; name: string; mode: Mode };
+
+export type IssuedKey = { record: KeyRecord; key: string; hash: Buffer };
+
+/** A key that is stored nowhere yet; its text is in the result and nowhere else. */
+export const newKey = (request: KeyRequest): IssuedKey => {
   const id = newId();
   const key = newKeyText(request.mode);
   const record: KeyRecord = {
@@ -20,9 +21,20 @@ export const issueKey = async (
     createdAt: idTime(id),
     expiresAt: null,
     revokedAt: null,
+    familyId: id,
+    lastUsedAt: null,
   };
-  await deps.keys.insert(record, keyHash(key));
-  return { record, key };
+  return { record, key, hash: keyHash(key) };
+};
+
+/** Makes and stores a key. */
+export const issueKey = async (
+  deps: { keys: KeyStore },
+  request: KeyRequest,
+): Promise<IssuedKey> => {
+  const issued = newKey(request);
+  await deps.keys.insert(issued.record, issued.hash);
+  return issued;
 };
 
 /**

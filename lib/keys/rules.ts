@@ -68,6 +68,9 @@ export type KeyRecord = {
   createdAt: number;
   expiresAt: number | null;
   revokedAt: number | null;
+  /** The first key of a line of rotations. */
+  familyId: string;
+  lastUsedAt: number | null;
 };
 
 /** Whether a key may be used at `now` (ms). */

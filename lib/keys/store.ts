@@ -37,6 +37,8 @@ export const createKeyStore = (db: Database) => ({
       created_at: key.createdAt,
       expires_at: key.expiresAt,
       revoked_at: key.revokedAt,
+      family_id: idBytes(key.familyId),
+      last_used_at: key.lastUsedAt,
     });
   },
 

@@ -14,7 +14,9 @@ export type Operation =
   | 'key_change'
   | 'webhook_change'
   | 'connect'
-  | 'register';
+  | 'register'
+  | 'forgot'
+  | 'reset';
 
 /** Customer-safe category of a refusal (`error.reason`). */
 export type Reason =
@@ -181,6 +183,19 @@ export const readTable = [
     ...guarding('register', 'ri', 'Same source IP (register)'),
     dimension: 'source_ip',
     group: 'source',
+  }),
+  row('forgot_source', 20, hour, {
+    ...guarding('forgot', 'fi', 'Same source IP (forgotten password)'),
+    dimension: 'source_ip',
+    group: 'source',
+  }),
+  row('forgot_email', 5, hour, {
+    ...guarding('forgot', 'fe', 'Same e-mail address (forgotten password)'),
+    dimension: 'login',
+  }),
+  row('reset_email', 10, hour, {
+    ...guarding('reset', 're', 'Same e-mail address (password reset)'),
+    dimension: 'login',
   }),
 ] as const;
 

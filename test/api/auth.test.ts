@@ -109,13 +109,14 @@ test.serial('the key is looked at before the body, and health needs none', async
 test.serial('a key that has expired is refused, however well it is remembered', async (t) => {
   const insert = async (expiresAt: number): Promise<string> => {
     const key = newKeyText('live');
+    const id = newId();
     const named = {
-      id: newId(),
+      ...{ id, familyId: id },
       accountId: customer.accountId,
       name: 'old',
       mode: 'live' as const,
     };
-    const times = { createdAt: Date.now(), expiresAt, revokedAt: null };
+    const times = { createdAt: Date.now(), expiresAt, revokedAt: null, lastUsedAt: null };
     await stack.api.keys.insert({ ...named, ...keyFacts(key, 'live'), ...times }, keyHash(key));
     return key;
   };

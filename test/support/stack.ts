@@ -1,15 +1,13 @@
 // The whole product for one test file: own database, virtual host and key prefix, real workers, simulated phones.
 import type { ExecutionContext } from 'ava';
 import { type Listening, listen } from '../../api/listen.ts';
-import { registerAccount } from '../../lib/accounts/register.ts';
 import { type ApiApp, createApiApp, createWorkerApp, type WorkerApp } from '../../lib/app.ts';
 import { createMysql } from '../../lib/infra/mysql.ts';
 import { type Clock, systemClock } from '../../lib/kernel/clock.ts';
 import { type Config, loadConfig } from '../../lib/kernel/config.ts';
 import { type Log, silentLog } from '../../lib/kernel/log.ts';
-import { issueKey } from '../../lib/keys/issue.ts';
-import type { Mode } from '../../lib/messages/rules.ts';
 import { openSession } from '../../lib/sessions/open.ts';
+import { createAccount } from '../../lib/signup/create.ts';
 import { migrationSource } from '../../migrations/source.ts';
 import { type Running, runWorker } from '../../workers/run.ts';
 import { workers } from '../../workers/workers.ts';
@@ -116,21 +114,19 @@ export const startStack = async (name: string, options: StackOptions = {}): Prom
   const customer = async (): Promise<Customer> => {
     const email = `${uniqueName('c')}@tessera.example`;
     const password = 'a long enough password';
-    const account = await registerAccount(api, {
+    const { account, keys, keyIds } = await createAccount(api, {
       ...{ email, password },
       ...{ name: 'Customer', phone: '+14155550100', company: null, locale: 'en' },
     });
-    const issue = (mode: Mode) => issueKey(api, { accountId: account.id, name: mode, mode });
-    const [live, test] = [await issue('live'), await issue('test')];
     const visitor = { ip: '127.0.0.1', userAgent: 'tests' };
     const session = await openSession(api, { account, visitor, mfa: false });
     return {
       accountId: account.id,
       ...{ email, password },
       session: createClient(url, session.tokens.access),
-      liveKeyId: live.record.id,
-      live: createClient(url, live.key),
-      test: createClient(url, test.key),
+      liveKeyId: keyIds.live,
+      live: createClient(url, keys.live),
+      test: createClient(url, keys.test),
     };
   };
 

@@ -1,0 +1,188 @@
+// Account security: the second factor, re-authentication, sessions (spec section 4, "Account security").
+import { fail } from '../../lib/kernel/errors.ts';
+import { flag, integer, list, object, optional, text } from '../../lib/kernel/schema.ts';
+import { answerChallenge } from '../../lib/security/challenge.ts';
+import {
+  confirmFactor,
+  disableFactor,
+  enrollFactor,
+  reauthenticate,
+  renewRecoveryCodes,
+} from '../../lib/security/factor.ts';
+import { requireProof } from '../../lib/sessions/authenticate.ts';
+import { proofLifeMs } from '../../lib/sessions/rules.ts';
+import { nullableTimestamp, page, timestamp } from '../fields.ts';
+import { route } from '../route.ts';
+import { openedData, openedView } from './access.ts';
+
+const tag = 'Account security';
+
+const factorCode = () =>
+  text().min(6).max(32).description('Six digits of the authenticator app, or a recovery code.');
+
+const codeBody = () => object({ code: factorCode() });
+
+/** Exactly one of password and code (spec section 4). */
+const proofBody = () =>
+  object({
+    password: optional(text().min(1).max(128).description('The password.')),
+    code: optional(factorCode()),
+  })
+    .xor('password', 'code')
+    .messages({
+      'object.missing': 'must hold either password or code',
+      'object.xor': 'must hold only one of password and code',
+    }) as ReturnType<typeof proofObject>;
+
+const proofObject = () => object({ password: optional(text()), code: optional(text()) });
+
+const recoveryCodes = () =>
+  list(text()).description('Ten codes, each good once instead of the app. Shown this once.');
+
+const loginMfa = route({
+  ...{ method: 'POST', path: '/v1/clients/security/login/mfa', tag, auth: 'mfa' },
+  summary: 'Ends a login that waits for the second factor.',
+  errors: ['INVALID_CODE', 'TOO_MANY_ATTEMPTS'],
+  body: codeBody(),
+  data: openedData(),
+  handle: async (app, { token, body }) =>
+    openedView(await answerChallenge(app, { token, code: body.code })),
+});
+
+const mfa = route({
+  ...{ method: 'GET', path: '/v1/clients/security/mfa', tag, auth: 'session' },
+  summary: 'Whether a second factor is set up.',
+  data: object({
+    enabled: flag(),
+    confirmed_at: nullableTimestamp(),
+    recovery_codes_remaining: integer().min(0).description('Below three is time for new ones.'),
+  }),
+  handle: async (app, { account }) => {
+    const { confirmedAt, left } = await app.factors.describe(account.id);
+    return {
+      enabled: confirmedAt !== null,
+      confirmed_at: confirmedAt === null ? null : new Date(confirmedAt).toISOString(),
+      recovery_codes_remaining: left,
+    };
+  },
+});
+
+const enroll = route({
+  ...{ method: 'POST', path: '/v1/clients/security/mfa/enroll', tag, auth: 'session' },
+  summary: 'A secret for an authenticator app; it counts once confirmed, within ten minutes.',
+  errors: ['ALREADY_ENROLLED', 'REAUTH_REQUIRED'],
+  data: object({ secret: text(), otpauth_url: text(), qr_code: text() }),
+  handle: async (app, { account, session }) => {
+    requireProof(session, app.clock.now());
+    const { secret, url, qrCode } = await enrollFactor(app, account);
+    return { secret, otpauth_url: url, qr_code: qrCode };
+  },
+});
+
+const confirm = route({
+  ...{ method: 'POST', path: '/v1/clients/security/mfa/confirm', tag, auth: 'session' },
+  summary: 'Turns the second factor on with a code of the new secret.',
+  errors: ['TOTP_NOT_ENROLLED', 'INVALID_CODE'],
+  body: codeBody(),
+  data: object({ recovery_codes: recoveryCodes() }),
+  handle: async (app, { account, session, body }) => ({
+    recovery_codes: await confirmFactor(app, { account, session }, body.code),
+  }),
+});
+
+const reauth = route({
+  ...{ method: 'POST', path: '/v1/clients/security/reauth', tag, auth: 'session' },
+  summary: 'Opens sensitive changes in this session for ten minutes.',
+  errors: ['INVALID_CREDENTIALS', 'INVALID_CODE'],
+  body: proofBody(),
+  data: object({ reauthenticated: flag(), expires_in: integer().min(0) }),
+  handle: async (app, { account, session, body }) => {
+    await reauthenticate(app, { account, session }, body);
+    return { reauthenticated: true, expires_in: proofLifeMs / 1000 };
+  },
+});
+
+const disable = route({
+  ...{ method: 'POST', path: '/v1/clients/security/mfa/disable', tag, auth: 'session' },
+  summary: 'Turns the second factor off; the other sessions end.',
+  errors: ['TOTP_NOT_ENROLLED', 'INVALID_CREDENTIALS', 'INVALID_CODE'],
+  body: proofBody(),
+  data: object({ disabled: flag() }),
+  handle: async (app, { account, session, body, requestId }) => {
+    await disableFactor(app, { account, session }, body, requestId);
+    return { disabled: true };
+  },
+});
+
+const recovery = route({
+  ...{ method: 'POST', path: '/v1/clients/security/mfa/recovery', tag, auth: 'session' },
+  summary: 'New recovery codes; the old ones are void.',
+  errors: ['TOTP_NOT_ENROLLED', 'INVALID_CREDENTIALS', 'INVALID_CODE'],
+  body: proofBody(),
+  data: object({ recovery_codes: recoveryCodes() }),
+  handle: async (app, { account, session, body }) => ({
+    recovery_codes: await renewRecoveryCodes(app, { account, session }, body),
+  }),
+});
+
+const sessions = route({
+  ...{ method: 'GET', path: '/v1/clients/security/sessions', tag, auth: 'session' },
+  summary: 'The open sessions of the account, newest first.',
+  data: page(
+    object({
+      id: text().guid(),
+      created_at: timestamp(),
+      last_used_at: timestamp(),
+      ip: text(),
+      user_agent: text().allow(''),
+      current: flag().description('Whether it is the one that asks.'),
+      mfa: flag().description('Whether a second factor was given.'),
+    }),
+  ),
+  handle: async (app, { account, session }) => {
+    const open = await app.sessions.list(account.id, app.clock.now());
+    const items = open.map(({ id, createdAt, lastUsedAt, ip, userAgent, mfa: second }) => ({
+      id,
+      created_at: new Date(createdAt).toISOString(),
+      last_used_at: new Date(lastUsedAt).toISOString(),
+      ...{ ip, user_agent: userAgent, current: id === session.id, mfa: second },
+    }));
+    return { items, next_before: null };
+  },
+});
+
+const revoke = route({
+  ...{ method: 'DELETE', path: '/v1/clients/security/sessions/{id}', tag, auth: 'session' },
+  summary: 'Ends one session of the account.',
+  errors: ['NOT_FOUND', 'REAUTH_REQUIRED'],
+  params: object({ id: text().guid().description('Id of a session.') }),
+  data: object({ revoked: flag() }),
+  handle: async (app, { account, session, params }) => {
+    const now = app.clock.now();
+    requireProof(session, now);
+    const id = params.id.toLowerCase();
+    if (!(await app.sessions.revoke(account.id, id, now, 'revoked'))) throw fail('NOT_FOUND');
+    await app.revocations.announce();
+    return { revoked: true };
+  },
+});
+
+const revokeOthers = route({
+  ...{ method: 'POST', path: '/v1/clients/security/sessions/revoke-others', tag, auth: 'session' },
+  summary: 'Ends all sessions of the account but the one that makes the call.',
+  errors: ['REAUTH_REQUIRED'],
+  data: object({ revoked: integer().min(0).description('How many were ended.') }),
+  handle: async (app, { account, session }) => {
+    const now = app.clock.now();
+    requireProof(session, now);
+    const ended = { except: session.id, reason: 'revoked' };
+    const revoked = await app.sessions.revokeAll(account.id, now, ended);
+    await app.revocations.announce();
+    return { revoked };
+  },
+});
+
+export const securityRoutes = [
+  ...[loginMfa, mfa, enroll, confirm, reauth, disable, recovery],
+  ...[sessions, revoke, revokeOthers],
+];

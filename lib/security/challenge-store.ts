@@ -1,0 +1,60 @@
+// Logins that wait for a second factor, in MySQL.
+import type { Account } from '../accounts/rules.ts';
+import { accountFromRow } from '../accounts/store.ts';
+import type { Database } from '../infra/mysql.ts';
+import { idBytes } from '../kernel/ids.ts';
+import type { Visitor } from '../sessions/open.ts';
+
+type Row = Record<string, unknown>;
+
+export type OpenChallenge = {
+  account: Account;
+  /** Codes tried with this token, the present one included. */
+  attempts: number;
+  visitor: Visitor;
+  source: string;
+  expiresAt: number;
+};
+
+const userAgentMax = 200;
+
+export type ChallengeStore = ReturnType<typeof createChallengeStore>;
+
+export const createChallengeStore = (db: Database) => ({
+  addChallenge: async (
+    hash: Buffer,
+    given: Visitor & { accountId: string; source: string; expiresAt: number; now: number },
+  ): Promise<void> => {
+    await db('mfa_challenges').where('expires_at', '<', given.now).limit(100).delete();
+    await db('mfa_challenges').insert({
+      hash,
+      account_id: idBytes(given.accountId),
+      ip: given.ip,
+      user_agent: given.userAgent.slice(0, userAgentMax),
+      source: given.source,
+      expires_at: given.expiresAt,
+    });
+  },
+
+  /** Counts a code tried with a token; undefined when the token is unknown, used or too old. */
+  takeChallenge: async (hash: Buffer, now: number): Promise<OpenChallenge | undefined> => {
+    const open = db('mfa_challenges').where({ hash, used_at: null }).where('expires_at', '>', now);
+    if ((await open.increment('attempts')) === 0) return undefined;
+    const row = await db<Row>('mfa_challenges as c')
+      .join('accounts as a', 'a.id', 'c.account_id')
+      .where('c.hash', hash)
+      .first('a.*', 'c.attempts', 'c.ip', 'c.user_agent', 'c.source', 'c.expires_at');
+    if (row === undefined) return undefined;
+    return {
+      account: accountFromRow(row),
+      attempts: Number(row.attempts),
+      visitor: { ip: String(row.ip), userAgent: String(row.user_agent) },
+      source: String(row.source),
+      expiresAt: Number(row.expires_at),
+    };
+  },
+
+  /** Uses the token up; false when another call did. */
+  endChallenge: async (hash: Buffer, now: number): Promise<boolean> =>
+    (await db('mfa_challenges').where({ hash, used_at: null }).update({ used_at: now })) === 1,
+});

@@ -1,0 +1,77 @@
+// Between password and second factor: a token that is good for five minutes and five codes, and for nothing else.
+
+import type { Account } from '../accounts/rules.ts';
+import { emailKey } from '../accounts/rules.ts';
+import type { Clock } from '../kernel/clock.ts';
+import { minute } from '../kernel/clock.ts';
+import { fail } from '../kernel/errors.ts';
+import { randomToken } from '../kernel/secrets.ts';
+import { type Opened, openSession, type SessionDeps, type Visitor } from '../sessions/open.ts';
+import { tokenHash } from '../sessions/tokens.ts';
+import type { ChallengeStore } from './challenge-store.ts';
+import { isFactor, type MfaDeps } from './factor.ts';
+import type { Attempt, Throttle } from './throttle.ts';
+
+const lifeMs = 5 * minute;
+const codesPerToken = 5;
+const pattern = /^mfa_[\w-]{43}$/;
+
+export type ChallengeDeps = { challenges: ChallengeStore; clock: Clock };
+
+export type Challenge = { mfaToken: string; expiresInSeconds: number };
+
+/** Opens the way to a second factor for an account whose password was right. */
+export const startChallenge = async (
+  { challenges, clock }: ChallengeDeps,
+  given: { account: Account; visitor: Visitor; attempt: Attempt },
+): Promise<Challenge> => {
+  const { account, visitor, attempt } = given;
+  const mfaToken = `mfa_${randomToken(32)}`;
+  const now = clock.now();
+  await challenges.addChallenge(tokenHash(mfaToken), {
+    ...{ accountId: account.id, ...visitor, source: attempt.source },
+    expiresAt: now + lifeMs,
+    now,
+  });
+  return { mfaToken, expiresInSeconds: lifeMs / 1000 };
+};
+
+/**
+ * POST /v1/clients/security/login/mfa: a session for the right code of an authenticator app, or an unused recovery
+ * code.
+ * @throws INVALID_SESSION (token), INVALID_CODE, TOO_MANY_ATTEMPTS (of this token), RATE_LIMIT_EXCEEDED (of the
+ * account), ACCOUNT_SUSPENDED
+ */
+export const answerChallenge = async (
+  deps: SessionDeps & ChallengeDeps & MfaDeps & { throttle: Throttle },
+  { token, code }: { token: string; code: string },
+): Promise<Opened> => {
+  if (!pattern.test(token)) throw fail('INVALID_SESSION');
+  const { challenges, throttle, clock } = deps;
+  const now = clock.now();
+  const hash = tokenHash(token);
+  const challenge = await challenges.takeChallenge(hash, now);
+  if (!challenge) throw fail('INVALID_SESSION');
+  const { account, attempts, visitor, source, expiresAt } = challenge;
+  if (account.status !== 'active') throw fail('ACCOUNT_SUSPENDED');
+  if (attempts > codesPerToken) throw tooMany(expiresAt, now);
+  await throttle.takeFactor(account.id);
+  if (!(await isFactor(deps, account.id, code))) {
+    throw fail('INVALID_CODE', { attempts_remaining: Math.max(codesPerToken - attempts, 0) });
+  }
+  if (!(await challenges.endChallenge(hash, now))) throw fail('INVALID_SESSION');
+  await throttle.clearFactor(account.id);
+  await throttle.clear({ email: emailKey(account.email), source });
+  return openSession(deps, { account, visitor, mfa: true });
+};
+
+const tooMany = (until: number, now: number) => {
+  const seconds = Math.max(Math.ceil((until - now) / 1000), 1);
+  return fail('TOO_MANY_ATTEMPTS', {
+    ...{ reason: 'failed_verifications', layer: 'origin', dimension: 'login' },
+    retry_after_seconds: seconds,
+    reset_at: new Date(now + seconds * 1000).toISOString(),
+    window_seconds: lifeMs / 1000,
+    limit: codesPerToken,
+  });
+};

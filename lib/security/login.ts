@@ -1,0 +1,43 @@
+// Logging in: address and password, and the way on to a second factor where one is set up.
+import type { Passwords } from '../accounts/passwords.ts';
+import { emailKey } from '../accounts/rules.ts';
+import type { AccountStore, Credentials } from '../accounts/store.ts';
+import { fail } from '../kernel/errors.ts';
+import { type Opened, openSession, type SessionDeps, type Visitor } from '../sessions/open.ts';
+import { type Challenge, type ChallengeDeps, startChallenge } from './challenge.ts';
+import type { Throttle } from './throttle.ts';
+
+export type LoginDeps = SessionDeps &
+  ChallengeDeps & { accounts: AccountStore; passwords: Passwords; throttle: Throttle };
+
+/** `source` is an opaque name of where the call comes from. */
+export type Login = { email: string; password: string; visitor: Visitor; source: string };
+
+export type LoggedIn = { kind: 'open'; opened: Opened } | { kind: 'mfa'; challenge: Challenge };
+
+/** The account of an address and its password; alike, in answer and time, whichever of the two is wrong. */
+const prove = async (deps: LoginDeps, login: Login): Promise<Credentials['account']> => {
+  const { accounts, passwords } = deps;
+  const found = await accounts.findByEmail(login.email);
+  const { matches, renewed } = await passwords.check(found?.passwordHash, login.password);
+  if (!found || !matches) throw fail('INVALID_CREDENTIALS');
+  if (renewed !== undefined) await accounts.setPasswordHash(found.account.id, renewed);
+  if (found.account.status !== 'active') throw fail('ACCOUNT_SUSPENDED');
+  return found.account;
+};
+
+/**
+ * POST /v1/clients/login. A right password with a second factor set up clears nothing until its code is right.
+ * @throws INVALID_CREDENTIALS, ACCOUNT_SUSPENDED, RATE_LIMIT_EXCEEDED (dimension login), SERVICE_UNAVAILABLE
+ */
+export const logIn = async (deps: LoginDeps, login: Login): Promise<LoggedIn> => {
+  const attempt = { email: emailKey(login.email), source: login.source };
+  await deps.throttle.take(attempt);
+  const account = await prove(deps, login);
+  const { visitor } = login;
+  if (account.mfaEnabledAt !== null) {
+    return { kind: 'mfa', challenge: await startChallenge(deps, { account, visitor, attempt }) };
+  }
+  await deps.throttle.clear(attempt);
+  return { kind: 'open', opened: await openSession(deps, { account, visitor, mfa: false }) };
+};

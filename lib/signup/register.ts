@@ -1,0 +1,75 @@
+// Signing up: what a visitor must pass before an account is made, and the one look at its first keys.
+import { requireGoodPassword } from '../accounts/password-policy.ts';
+import type { Account } from '../accounts/rules.ts';
+import type { Turnstile } from '../channels/turnstile.ts';
+import { fail, invalid } from '../kernel/errors.ts';
+import { phoneFacts } from '../kernel/phone.ts';
+import { refusalExtras } from '../limits/answers.ts';
+import type { ReadLimiter } from '../limits/reads.ts';
+import {
+  type CreateDeps,
+  createAccount,
+  type FirstKeys,
+  type Registration,
+  signupKeysContext,
+} from './create.ts';
+
+export type SignUpDeps = CreateDeps & { reads: ReadLimiter; turnstile: Turnstile | undefined };
+
+/** `source` is an opaque name of where the call comes from. */
+export type SignUp = Registration & {
+  turnstileToken: string | undefined;
+  ip: string;
+  source: string;
+};
+
+const retrySeconds = 5;
+
+// The token works once, so it is looked at last: a mistake in another field does not use it up.
+const requireHuman = async ({ turnstile }: SignUpDeps, command: SignUp): Promise<void> => {
+  if (!turnstile) return;
+  const { turnstileToken: token, ip } = command;
+  if (token === undefined) throw invalid({ field: 'turnstile_token', issue: 'is required' });
+  const verdict = await turnstile.check({ token, ip });
+  if (verdict === 'unavailable') {
+    throw fail(
+      'SERVICE_UNAVAILABLE',
+      { retry_after_seconds: retrySeconds },
+      { message: 'The bot check cannot be reached at the moment. Nothing was done.' },
+    );
+  }
+  if (verdict === 'refused') {
+    const issue = 'was not accepted; it works once and for five minutes, so take a new one';
+    throw invalid({ field: 'turnstile_token', issue });
+  }
+};
+
+/**
+ * POST /v1/clients/register.
+ * @throws VALIDATION_ERROR, RATE_LIMIT_EXCEEDED, EMAIL_TAKEN, SERVICE_UNAVAILABLE
+ */
+export const signUp = async (deps: SignUpDeps, command: SignUp): Promise<Account> => {
+  if (!phoneFacts(command.phone).possible) {
+    throw invalid({ field: 'phone', issue: 'is not a number of any country' });
+  }
+  await requireGoodPassword('password', command.password, command);
+  const taken = await deps.reads.take('register', command.source);
+  if (!taken.admitted) throw fail('RATE_LIMIT_EXCEEDED', refusalExtras(taken.refusal));
+  await requireHuman(deps, command);
+  const { turnstileToken: _, ip: __, source: ___, ...registration } = command;
+  const { account } = await createAccount(deps, registration, { reveal: true });
+  return account;
+};
+
+/**
+ * POST /v1/clients/signup-secret: the first keys, once.
+ * @throws NOT_FOUND when they were shown before
+ */
+export const revealFirstKeys = async (
+  { signups, sealer }: Pick<SignUpDeps, 'signups' | 'sealer'>,
+  accountId: string,
+): Promise<FirstKeys> => {
+  const sealed = await signups.takeKeys(accountId);
+  if (sealed === undefined) throw fail('NOT_FOUND');
+  return JSON.parse(sealer.open(sealed, signupKeysContext(accountId))) as FirstKeys;
+};

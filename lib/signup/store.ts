@@ -1,0 +1,53 @@
+// A new account with its first keys, in one transaction; and the one look at those keys.
+import type { Account } from '../accounts/rules.ts';
+import { createAccountStore } from '../accounts/store.ts';
+import type { Database } from '../infra/mysql.ts';
+import { idBytes } from '../kernel/ids.ts';
+import type { KeyRecord } from '../keys/rules.ts';
+import { createKeyStore } from '../keys/store.ts';
+
+export type NewAccount = {
+  account: Account;
+  passwordHash: string;
+  /** Sealed. */
+  webhookSecret: string;
+  /** Sealed texts of the first keys; null when they are handed out at once. */
+  signupKeys: string | null;
+  keys: readonly { record: KeyRecord; hash: Buffer }[];
+};
+
+class Taken extends Error {}
+
+export type SignupStore = ReturnType<typeof createSignupStore>;
+
+export const createSignupStore = (db: Database) => ({
+  /** Answers false, with nothing made, when an account with this e-mail address exists. */
+  insert: async (given: NewAccount): Promise<boolean> => {
+    try {
+      await db.transaction(async (trx) => {
+        const { account, keys, ...secrets } = given;
+        if (!(await createAccountStore(trx).insert(account, secrets))) throw new Taken();
+        const store = createKeyStore(trx);
+        for (const { record, hash } of keys) await store.insert(record, hash);
+      });
+      return true;
+    } catch (error) {
+      if (error instanceof Taken) return false;
+      throw error;
+    }
+  },
+
+  /** The sealed first keys, for the first who asks; undefined ever after. */
+  takeKeys: (accountId: string): Promise<string | undefined> =>
+    db.transaction(async (trx) => {
+      const id = idBytes(accountId);
+      const row = await trx<Record<string, unknown>>('accounts')
+        .where({ id })
+        .forUpdate()
+        .first('signup_keys');
+      const sealed = row?.signup_keys;
+      if (typeof sealed !== 'string') return undefined;
+      await trx('accounts').where({ id }).update({ signup_keys: null });
+      return sealed;
+    }),
+});
