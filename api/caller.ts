@@ -1,9 +1,10 @@
 // Who makes a request, by the kind of credential its route takes.
 import type { Account } from '../lib/accounts/rules.ts';
 import type { ApiApp } from '../lib/app.ts';
-import { fail, ServiceError } from '../lib/kernel/errors.ts';
+import { ServiceError } from '../lib/kernel/errors.ts';
 import { bearerOf } from '../lib/keys/rules.ts';
-import { rateLimitHeaders, refusalExtras } from '../lib/limits/answers.ts';
+import { rateLimitHeaders } from '../lib/limits/answers.ts';
+import { takeRead } from '../lib/limits/reads.ts';
 import { tierOf } from '../lib/limits/tier.ts';
 import type { Context } from './envelope.ts';
 import type { Auth, Callers, JsonRoute } from './route.ts';
@@ -14,8 +15,7 @@ const headerOf = (ctx: Context): string | undefined => ctx.get('Authorization') 
 /** A call that names no account counts against its address: keys are not to be guessed here at leisure. */
 const refuseStranger = async (app: ApiApp, ctx: Context, error: unknown): Promise<never> => {
   if (error instanceof ServiceError && error.code === 'INVALID_API_KEY') {
-    const taken = await app.reads.take('source_send', sourceKeyOf(ctx.ip));
-    if (!taken.admitted) throw fail('RATE_LIMIT_EXCEEDED', refusalExtras(taken.refusal));
+    await takeRead(app.reads, 'source_send', sourceKeyOf(ctx.ip));
   }
   throw error;
 };
@@ -50,10 +50,11 @@ const byEither = async (
   route: JsonRoute,
 ): Promise<Callers['account']> => {
   if (bearerOf(headerOf(ctx)).startsWith('sess_')) {
-    return { ...(await bySession(app, ctx)), keyMode: undefined };
+    return { ...(await bySession(app, ctx)), keyMode: undefined, keyId: undefined };
   }
   const { principal } = await byKey(app, ctx, route);
-  return { account: principal.account, session: undefined, keyMode: principal.mode };
+  const { account, mode, keyId } = principal;
+  return { account, session: undefined, keyMode: mode, keyId };
 };
 
 const byToken = (_: ApiApp, ctx: Context) => Promise.resolve({ token: bearerOf(headerOf(ctx)) });

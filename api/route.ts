@@ -24,7 +24,12 @@ export type Callers = {
   none: object;
   key: { principal: Principal; tier: Tier };
   session: { account: Account; session: Session };
-  account: { account: Account; session: Session | undefined; keyMode: Mode | undefined };
+  account: {
+    account: Account;
+    session: Session | undefined;
+    keyMode: Mode | undefined;
+    keyId: string | undefined;
+  };
   refresh: { token: string };
   mfa: { token: string };
 };

@@ -5,6 +5,7 @@ import { accessRoutes } from './routes/access.ts';
 import { accountRoutes } from './routes/account.ts';
 import { healthRoutes } from './routes/health.ts';
 import { inboundRoutes } from './routes/inbound.ts';
+import { keyRoutes } from './routes/keys.ts';
 import { metaRoutes } from './routes/meta.ts';
 import { otpRoutes } from './routes/otp.ts';
 import { securityRoutes } from './routes/security.ts';
@@ -14,6 +15,7 @@ export const routes: readonly Route[] = [
   ...otpRoutes,
   ...accessRoutes,
   ...accountRoutes,
+  ...keyRoutes,
   ...securityRoutes,
   ...inboundRoutes,
   ...metaRoutes(() => JSON.stringify(openApiDocument(routes))),

@@ -22,6 +22,7 @@ import { createSealer } from './kernel/secrets.ts';
 import { createAuthenticate } from './keys/authenticate.ts';
 import { createRevocations } from './keys/revocations.ts';
 import { createKeyStore } from './keys/store.ts';
+import { createKeyUses } from './keys/uses.ts';
 import { createAdmission } from './limits/admission.ts';
 import { createReadLimiter } from './limits/reads.ts';
 import { createLinkStore } from './links/store.ts';
@@ -171,19 +172,23 @@ export const createApiApp = async (options: AppOptions) => {
     callMs: config.whatsappTimeoutMs,
   };
   const entrance = openEntrance(house);
+  const keyUses = createKeyUses(house);
+  keyUses.start();
   const recovery = createRecovery({ ...house, ...entrance, sends: flow, verifies: flow });
   return {
     ...house,
     ...entrance,
     version,
     recovery,
-    authenticate: createAuthenticate(house),
+    keyUses,
+    authenticate: createAuthenticate({ ...house, keyUses }),
     authenticateSession: createAuthenticateSession(house),
     health: createHealth(house),
     sends: flow,
     verifies: flow,
     close: async () => {
       guard.stop();
+      await keyUses.stop();
       await recovery.drain();
       await house.close();
       await entrance.turnstileHttp.close();

@@ -1,6 +1,7 @@
 // Getting in: registering, logging in and out, passwords (spec section 4, "Account").
 
 import { flag, integer, object, oneOf, optional, text } from '../../lib/kernel/schema.ts';
+import { requireLiveRights } from '../../lib/keys/rights.ts';
 import { logIn } from '../../lib/security/login.ts';
 import { changePassword } from '../../lib/security/password.ts';
 import { endSession, type Opened, refreshSession } from '../../lib/sessions/open.ts';
@@ -58,9 +59,12 @@ const registerRoute = route({
 const signupSecretRoute = route({
   ...{ method: 'POST', path: '/v1/clients/signup-secret', tag, auth: 'account' },
   summary: 'Shows the first live and test key, once.',
-  errors: ['NOT_FOUND'],
+  errors: ['NOT_FOUND', 'REAUTH_REQUIRED'],
   data: object({ keys: object({ live: text(), test: text() }) }),
-  handle: async (app, { account }) => ({ keys: await revealFirstKeys(app, account.id) }),
+  handle: async (app, { account, keyMode }) => {
+    requireLiveRights(keyMode);
+    return { keys: await revealFirstKeys(app, account.id) };
+  },
 });
 
 const loginRoute = route({

@@ -1,14 +1,132 @@
-// The account itself: who it is (spec section 4, "Account").
+// The account itself: who it is, its profile, its settings, its webhook secret (spec section 4, "Account").
+import { changeAccount } from '../../lib/accounts/profile.ts';
+import { rotateWebhookSecret } from '../../lib/accounts/webhook-secret.ts';
+import { fail } from '../../lib/kernel/errors.ts';
+import { fromUsd } from '../../lib/kernel/money.ts';
+import { decimal, nullable, object, oneOf, optional, text } from '../../lib/kernel/schema.ts';
+import { requireLiveRights } from '../../lib/keys/rights.ts';
+import { takeRead } from '../../lib/limits/reads.ts';
+import { requireProof } from '../../lib/sessions/authenticate.ts';
 import { accountDetails, accountDetailsView } from '../account-fields.ts';
+import { nullableTimestamp, phone } from '../fields.ts';
 import { route } from '../route.ts';
 
 const tag = 'Account';
 
-export const accountRoutes = [
-  route({
-    ...{ method: 'GET', path: '/v1/clients/me', tag, auth: 'account' },
-    summary: 'The account that makes the call.',
-    data: accountDetails(),
-    handle: (_, { account }) => Promise.resolve(accountDetailsView(account)),
+const me = route({
+  ...{ method: 'GET', path: '/v1/clients/me', tag, auth: 'account' },
+  summary: 'The account that makes the call.',
+  errors: ['NOT_FOUND'],
+  data: accountDetails(),
+  handle: async (app, { account }) => {
+    await takeRead(app.reads, 'read', account.id);
+    const found = await app.accounts.find(account.id);
+    if (!found) throw fail('NOT_FOUND');
+    return accountDetailsView(found);
+  },
+});
+
+const atLeastOne = (...names: string[]) => ({
+  'object.missing': `must hold at least one of ${names.join(', ')}`,
+});
+
+const profileShape = () =>
+  object({
+    name: optional(text().min(1).max(100).description('Name of the owner.')),
+    phone: optional(phone()),
+    company: optional(nullable(text().max(120).allow('')).description('Company; null: none.')),
+    locale: optional(oneOf('en', 'ar').description('Language of messages to the owner.')),
+  });
+
+const profile = route({
+  ...{ method: 'PATCH', path: '/v1/clients/profile', tag, auth: 'account' },
+  summary: 'Changes the profile. The phone, to which forgotten passwords lead, only by session.',
+  errors: ['REAUTH_REQUIRED', 'NOT_FOUND'],
+  body: profileShape()
+    .or('name', 'phone', 'company', 'locale')
+    .messages(atLeastOne('name', 'phone', 'company', 'locale')) as ReturnType<typeof profileShape>,
+  data: accountDetails(),
+  handle: async (app, { account, session, keyMode, body }) => {
+    requireLiveRights(keyMode);
+    if (body.phone !== undefined) {
+      if (!session) throw fail('REAUTH_REQUIRED', {}, { message: 'Change the phone by session.' });
+      requireProof(session, app.clock.now());
+    }
+    await takeRead(app.reads, 'profile_change', account.id);
+    const { company, ...rest } = body;
+    const changes = { ...rest, ...(company === undefined ? {} : { company: company || null }) };
+    return accountDetailsView(await changeAccount(app, account.id, changes));
+  },
+});
+
+const settingsShape = () =>
+  object({
+    webhook_url: optional(
+      nullable(
+        text()
+          .max(2048)
+          .pattern(/^https:\/\/\S+$/)
+          .messages({ 'string.pattern.base': 'must begin with https:// and hold no whitespace' }),
+      ).description('Where events go; null: nowhere.'),
+    ),
+    spend_cap_hourly: optional(
+      nullable(decimal().min(0).max(1_000_000).precision(6)).description(
+        'Most that verifications may cost in a UTC hour, USD with at most six decimals; null: no cap.',
+      ),
+    ),
+    waba_template_language: optional(
+      nullable(
+        text()
+          .pattern(/^[a-z]{2}(_[A-Z]{2})?$/)
+          .messages({
+            'string.pattern.base':
+              'must be two lowercase letters, or these with _ and two capitals',
+          }),
+      ).description('Language of the own template; null: that of the service.'),
+    ),
+  });
+
+const settingNames = ['webhook_url', 'spend_cap_hourly', 'waba_template_language'];
+
+const settings = route({
+  ...{ method: 'PATCH', path: '/v1/clients/settings', tag, auth: 'account' },
+  summary: 'Changes the settings.',
+  errors: ['REAUTH_REQUIRED', 'NOT_FOUND'],
+  body: settingsShape()
+    .or(...settingNames)
+    .messages(atLeastOne(...settingNames)) as ReturnType<typeof settingsShape>,
+  data: accountDetails(),
+  handle: async (app, { account, keyMode, body }) => {
+    requireLiveRights(keyMode);
+    await takeRead(app.reads, 'profile_change', account.id);
+    const { webhook_url: url, spend_cap_hourly: cap, waba_template_language: language } = body;
+    const changes = {
+      ...(url === undefined ? {} : { webhookUrl: url }),
+      ...(cap === undefined ? {} : { spendCapHourlyMicros: cap === null ? null : fromUsd(cap) }),
+      ...(language === undefined ? {} : { templateLanguage: language }),
+    };
+    return accountDetailsView(await changeAccount(app, account.id, changes));
+  },
+});
+
+const webhookSecret = route({
+  ...{ method: 'POST', path: '/v1/clients/webhook-secret/rotate', tag, auth: 'account' },
+  summary: 'A new secret for the signatures of webhooks; the one before signs beside it for a day.',
+  errors: ['REAUTH_REQUIRED'],
+  data: object({
+    webhook_secret: text().description('whsec_… as Standard Webhooks writes it. Shown this once.'),
+    previous_valid_until: nullableTimestamp(),
   }),
-];
+  handle: async (app, { account, session, keyMode }) => {
+    requireLiveRights(keyMode);
+    requireProof(session, app.clock.now());
+    await takeRead(app.reads, 'webhook_change', account.id);
+    const { secret, previousValidUntil: until } = await rotateWebhookSecret(app, account.id);
+    return {
+      webhook_secret: secret,
+      previous_valid_until: until === null ? null : new Date(until).toISOString(),
+    };
+  },
+});
+
+export const accountRoutes = [me, profile, settings, webhookSecret];

@@ -107,6 +107,32 @@ const readAndInsert = (db: Database) => ({
 });
 
 const write = (db: Database) => ({
+  /** The sealed webhook secrets of an account, as they stand. */
+  webhookSecrets: async (id: string) => {
+    const row = await db<Row>('accounts')
+      .where({ id: idBytes(id) })
+      .first('webhook_secret', 'webhook_secret_before', 'webhook_secret_before_until');
+    return {
+      present: textOrNull(row?.webhook_secret ?? null),
+      before: textOrNull(row?.webhook_secret_before ?? null),
+      beforeUntil: numberOrNull(row?.webhook_secret_before_until ?? null),
+    };
+  },
+
+  /** Puts a new secret before the present one; answers whether there was one. */
+  rotateWebhookSecret: (id: string, sealed: string, until: number): Promise<boolean> =>
+    db.transaction(async (trx) => {
+      const account = trx<Row>('accounts').where({ id: idBytes(id) });
+      const row = await account.clone().forUpdate().first('webhook_secret');
+      const before = textOrNull(row?.webhook_secret ?? null);
+      await account.update({
+        webhook_secret: sealed,
+        webhook_secret_before: before,
+        webhook_secret_before_until: before === null ? null : until,
+      });
+      return before !== null;
+    }),
+
   setPasswordHash: async (id: string, passwordHash: string): Promise<void> => {
     await db('accounts')
       .where({ id: idBytes(id) })

@@ -1,7 +1,9 @@
-// The secret that signs an account's webhooks (Standard Webhooks): its form, and how it is sealed.
+// The secret that signs an account's webhooks (Standard Webhooks): its form, its rotation, and which ones sign.
 import { randomBytes } from 'node:crypto';
+import type { Clock } from '../kernel/clock.ts';
 import { hour } from '../kernel/clock.ts';
-import type { SealContext } from '../kernel/secrets.ts';
+import type { SealContext, Sealer } from '../kernel/secrets.ts';
+import type { AccountStore } from './store.ts';
 
 /** How long the secret before a rotation goes on signing beside the new one (design section 4). */
 export const secretOverlapMs = 24 * hour;
@@ -13,3 +15,32 @@ export const webhookSecretContext = (accountId: string): SealContext => ({
   purpose: 'webhook-secret',
   record: accountId,
 });
+
+type Deps = { accounts: AccountStore; sealer: Sealer; clock: Clock };
+
+/**
+ * A new secret; the one before signs beside it for a day. A rotation within that day ends the oldest: three
+ * signatures would be one more than anybody waits for.
+ */
+export const rotateWebhookSecret = async (
+  { accounts, sealer, clock }: Deps,
+  accountId: string,
+): Promise<{ secret: string; previousValidUntil: number | null }> => {
+  const secret = newWebhookSecret();
+  const until = clock.now() + secretOverlapMs;
+  const sealed = sealer.seal(secret, webhookSecretContext(accountId));
+  const hadOne = await accounts.rotateWebhookSecret(accountId, sealed, until);
+  return { secret, previousValidUntil: hadOne ? until : null };
+};
+
+/** The secrets that sign for an account now, the newest first; none for an account that never had one. */
+export const signingSecrets = async (
+  { accounts, sealer, clock }: Deps,
+  accountId: string,
+): Promise<string[]> => {
+  const { present, before, beforeUntil } = await accounts.webhookSecrets(accountId);
+  const counts = before !== null && (beforeUntil ?? 0) > clock.now();
+  return [present, counts ? before : null]
+    .filter((sealed) => sealed !== null)
+    .map((sealed) => sealer.open(sealed, webhookSecretContext(accountId)));
+};

@@ -2,6 +2,14 @@
 
 const microsPerUsd = 1_000_000;
 
+/** The micro-USD of an amount in USD with at most six decimals. @throws RangeError when it is not exact */
+export const fromUsd = (usd: number): number => {
+  const micros = Math.round(usd * microsPerUsd);
+  if (!Number.isSafeInteger(micros) || micros / microsPerUsd !== usd)
+    throw new RangeError('an amount has at most six decimals');
+  return micros;
+};
+
 /** The USD number that the wire shows for an amount in micro-USD. */
 export const toUsd = (micros: number): number => {
   if (!Number.isSafeInteger(micros))

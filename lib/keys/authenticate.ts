@@ -4,6 +4,7 @@ import { fail } from '../kernel/errors.ts';
 import type { Revocations } from './revocations.ts';
 import { bearerOf, isKeyText, isUsable, keyHash, type Principal } from './rules.ts';
 import type { FoundKey, KeyStore } from './store.ts';
+import type { KeyUses } from './uses.ts';
 
 const rememberMs = 60_000;
 const rememberUnknownMs = 5_000;
@@ -27,6 +28,7 @@ export type Authenticate = (authorization: string | undefined) => Promise<Princi
 export const createAuthenticate = (deps: {
   keys: KeyStore;
   revocations: Revocations;
+  keyUses: Pick<KeyUses, 'note'>;
   clock: Clock;
 }): Authenticate => {
   const remembered = new Map<string, Remembered>();
@@ -48,6 +50,8 @@ export const createAuthenticate = (deps: {
     const text = bearerOf(authorization);
     if (!isKeyText(text)) throw fail('INVALID_API_KEY');
     const now = deps.clock.now();
-    return check(await find(text, now), now);
+    const principal = check(await find(text, now), now);
+    deps.keyUses.note(principal.keyId);
+    return principal;
   };
 };

@@ -22,24 +22,103 @@ const toFound = (row: Row): FoundKey => {
   };
 };
 
+const numberOrNull = (value: unknown): number | null => (value === null ? null : Number(value));
+
+const toRecord = (row: Row): KeyRecord => ({
+  id: idText(row.id as Buffer),
+  accountId: idText(row.account_id as Buffer),
+  name: String(row.name),
+  mode: row.mode as KeyRecord['mode'],
+  prefix: String(row.prefix),
+  last4: String(row.last4),
+  createdAt: Number(row.created_at),
+  expiresAt: numberOrNull(row.expires_at),
+  revokedAt: numberOrNull(row.revoked_at),
+  // Keys from before rotation existed began their own lines.
+  familyId: idText((row.family_id ?? row.id) as Buffer),
+  lastUsedAt: numberOrNull(row.last_used_at),
+});
+
+const insertKey = async (db: Database, key: KeyRecord, secretHash: Buffer): Promise<void> => {
+  await db('api_keys').insert({
+    id: idBytes(key.id),
+    account_id: idBytes(key.accountId),
+    name: key.name,
+    mode: key.mode,
+    secret_hash: secretHash,
+    prefix: key.prefix,
+    last4: key.last4,
+    created_at: key.createdAt,
+    expires_at: key.expiresAt,
+    revoked_at: key.revokedAt,
+    family_id: idBytes(key.familyId),
+    last_used_at: key.lastUsedAt,
+  });
+};
+
+/** What may be done to the keys of one account while nobody else changes them. */
+const within = (trx: Database, accountId: string) => ({
+  insert: (key: KeyRecord, secretHash: Buffer) => insertKey(trx, key, secretHash),
+
+  /** Keys of a mode that are not on their way out. */
+  countLasting: async (mode: KeyRecord['mode']): Promise<number> => {
+    const [row] = await trx('api_keys')
+      .where({ account_id: idBytes(accountId), mode, revoked_at: null, expires_at: null })
+      .count({ count: '*' });
+    return Number(row?.count ?? 0);
+  },
+
+  /** The usable key with this id, or the newest live one; undefined when there is none. */
+  findUsable: async (id: string | undefined, now: number): Promise<KeyRecord | undefined> => {
+    const which = id === undefined ? { mode: 'live', expires_at: null } : { id: idBytes(id) };
+    const row = await trx<Row>('api_keys')
+      .where({ account_id: idBytes(accountId), revoked_at: null, ...which })
+      .andWhere((query) => query.whereNull('expires_at').orWhere('expires_at', '>', now))
+      .orderBy('id', 'desc')
+      .first();
+    return row === undefined ? undefined : toRecord(row);
+  },
+
+  expire: async (id: string, expiresAt: number): Promise<void> => {
+    await trx('api_keys')
+      .where({ id: idBytes(id) })
+      .update({ expires_at: expiresAt });
+  },
+});
+
 export type KeyStore = ReturnType<typeof createKeyStore>;
 
 export const createKeyStore = (db: Database) => ({
-  insert: async (key: KeyRecord, secretHash: Buffer): Promise<void> => {
-    await db('api_keys').insert({
-      id: idBytes(key.id),
-      account_id: idBytes(key.accountId),
-      name: key.name,
-      mode: key.mode,
-      secret_hash: secretHash,
-      prefix: key.prefix,
-      last4: key.last4,
-      created_at: key.createdAt,
-      expires_at: key.expiresAt,
-      revoked_at: key.revokedAt,
-      family_id: idBytes(key.familyId),
-      last_used_at: key.lastUsedAt,
-    });
+  insert: (key: KeyRecord, secretHash: Buffer) => insertKey(db, key, secretHash),
+
+  /** Changes the keys of an account one caller at a time: its row is locked meanwhile. */
+  change: <T>(accountId: string, work: (keys: ReturnType<typeof within>) => Promise<T>) =>
+    db.transaction(async (trx): Promise<T> => {
+      await trx('accounts')
+        .where({ id: idBytes(accountId) })
+        .forUpdate()
+        .first('id');
+      return work(within(trx, accountId));
+    }),
+
+  /** Usable keys, and those that ended after `since` (ms); newest first. */
+  list: async (accountId: string, since: number): Promise<KeyRecord[]> => {
+    const rows = await db<Row>('api_keys')
+      .where({ account_id: idBytes(accountId) })
+      .andWhere((query) => query.whereNull('revoked_at').orWhere('revoked_at', '>', since))
+      .andWhere((query) => query.whereNull('expires_at').orWhere('expires_at', '>', since))
+      .orderBy('id', 'desc');
+    return rows.map(toRecord);
+  },
+
+  /** Notes when keys were last used; an earlier time never replaces a later one. */
+  noteUses: async (uses: readonly { id: string; at: number }[]): Promise<void> => {
+    const rows = uses.map(() => 'SELECT ? AS id, ? AS used').join(' UNION ALL ');
+    await db.raw(
+      `UPDATE api_keys k JOIN (${rows}) u ON u.id = k.id
+       SET k.last_used_at = GREATEST(COALESCE(k.last_used_at, 0), u.used)`,
+      uses.flatMap(({ id, at }) => [idBytes(id), at]),
+    );
   },
 
   /** The key with this hash and its account, whatever state they are in. */

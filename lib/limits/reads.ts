@@ -2,7 +2,8 @@
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import { type RedisClient, RedisUnavailable } from '../infra/redis.ts';
 import { second } from '../kernel/clock.ts';
-import { type Refusal, refusalOf } from './answers.ts';
+import { fail } from '../kernel/errors.ts';
+import { type Refusal, refusalExtras, refusalOf } from './answers.ts';
 import { type LimitRow, type ReadRowName, readTable } from './table.ts';
 
 export type ReadAdmission = { admitted: true } | { admitted: false; refusal: Refusal };
@@ -12,6 +13,16 @@ export type ReadLimiter = {
   take(name: ReadRowName, subject: string): Promise<ReadAdmission>;
   /** A status look-up: 60 a minute per message, then 600 a minute per account and mode. */
   takeStatus(accountId: string, mode: 'live' | 'test', messageId: string): Promise<ReadAdmission>;
+};
+
+/** Counts one call, or refuses it. @throws RATE_LIMIT_EXCEEDED */
+export const takeRead = async (
+  reads: ReadLimiter,
+  name: ReadRowName,
+  subject: string,
+): Promise<void> => {
+  const taken = await reads.take(name, subject);
+  if (!taken.admitted) throw fail('RATE_LIMIT_EXCEEDED', refusalExtras(taken.refusal));
 };
 
 export type ReadLimiterOptions = {

@@ -13,6 +13,7 @@ export type Operation =
   | 'export'
   | 'key_change'
   | 'webhook_change'
+  | 'profile_change'
   | 'connect'
   | 'register'
   | 'forgot'
@@ -172,6 +173,12 @@ export const readTable = [
   row('export', 6, hour, guarding('export', 'x', 'Same account (exports)')),
   row('key_change', 20, hour, guarding('key_change', 'kc', 'Same account (key changes)')),
   row('webhook_change', 20, hour, guarding('webhook_change', 'wc', 'Same account (webhooks)')),
+  row(
+    'profile_change',
+    60,
+    hour,
+    guarding('profile_change', 'pc', 'Same account (profile, settings)'),
+  ),
   row('connect', 30, hour, guarding('connect', 'cw', 'Same account (connection, template)')),
   // The contract's backstop for calls that name no account: its upper end, since one address may be many servers.
   row('source_send', 40, hour, {

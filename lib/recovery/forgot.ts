@@ -8,10 +8,8 @@ import type { Log } from '../kernel/log.ts';
 import { describeError } from '../kernel/redact.ts';
 import { sha256Hex } from '../kernel/secrets.ts';
 import type { Principal } from '../keys/rules.ts';
-import { refusalExtras } from '../limits/answers.ts';
-import type { ReadLimiter } from '../limits/reads.ts';
+import { type ReadLimiter, takeRead } from '../limits/reads.ts';
 import { standardTier } from '../limits/rules.ts';
-import type { ReadRowName } from '../limits/table.ts';
 import type { SendDeps } from '../otp/perform.ts';
 import { sendOtp } from '../otp/send.ts';
 import { type VerifyDeps, verifyOtp } from '../otp/verify.ts';
@@ -32,11 +30,6 @@ const platform = async ({ accounts }: RecoveryDeps): Promise<Principal> => {
   const account = await accounts.find(platformAccountId);
   if (!account) throw new Error('the account of the platform is missing: run the migrations');
   return { accountId: account.id, keyId: account.id, mode: 'live', account };
-};
-
-const take = async (deps: RecoveryDeps, row: ReadRowName, subject: string): Promise<void> => {
-  const taken = await deps.reads.take(row, subject);
-  if (!taken.admitted) throw fail('RATE_LIMIT_EXCEEDED', refusalExtras(taken.refusal));
 };
 
 const activeAccount = async (
@@ -105,13 +98,13 @@ export const createRecovery = (deps: RecoveryDeps): Recovery => {
 
   return {
     forgot: async ({ email, source, requestId }) => {
-      await take(deps, 'forgot_source', source);
-      await take(deps, 'forgot_email', sha256Hex(emailKey(email)));
+      await takeRead(deps.reads, 'forgot_source', source);
+      await takeRead(deps.reads, 'forgot_email', sha256Hex(emailKey(email)));
       const account = await activeAccount(deps, email);
       if (account) behind(sendCode(deps, account, requestId));
     },
     reset: async ({ email, code, password }) => {
-      await take(deps, 'reset_email', sha256Hex(emailKey(email)));
+      await takeRead(deps.reads, 'reset_email', sha256Hex(emailKey(email)));
       const account = await activeAccount(deps, email);
       const company = account?.company ?? null;
       await requireGoodPassword('new_password', password, { email, company });

@@ -4,8 +4,7 @@ import type { Account } from '../accounts/rules.ts';
 import type { Turnstile } from '../channels/turnstile.ts';
 import { fail, invalid } from '../kernel/errors.ts';
 import { phoneFacts } from '../kernel/phone.ts';
-import { refusalExtras } from '../limits/answers.ts';
-import type { ReadLimiter } from '../limits/reads.ts';
+import { type ReadLimiter, takeRead } from '../limits/reads.ts';
 import {
   type CreateDeps,
   createAccount,
@@ -53,8 +52,7 @@ export const signUp = async (deps: SignUpDeps, command: SignUp): Promise<Account
     throw invalid({ field: 'phone', issue: 'is not a number of any country' });
   }
   await requireGoodPassword('password', command.password, command);
-  const taken = await deps.reads.take('register', command.source);
-  if (!taken.admitted) throw fail('RATE_LIMIT_EXCEEDED', refusalExtras(taken.refusal));
+  await takeRead(deps.reads, 'register', command.source);
   await requireHuman(deps, command);
   const { turnstileToken: _, ip: __, source: ___, ...registration } = command;
   const { account } = await createAccount(deps, registration, { reveal: true });

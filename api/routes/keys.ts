@@ -1,0 +1,128 @@
+// API keys in their owner's hands (spec section 4, "Account").
+import { flag, nullable, object, oneOf, optional, text } from '../../lib/kernel/schema.ts';
+import type { IssuedKey } from '../../lib/keys/issue.ts';
+import { revokeKey } from '../../lib/keys/issue.ts';
+import {
+  createKey,
+  keyStatus,
+  listKeys,
+  rotateKey,
+  rotationGraceMs,
+} from '../../lib/keys/manage.ts';
+import { requireLiveRights } from '../../lib/keys/rights.ts';
+import type { KeyRecord } from '../../lib/keys/rules.ts';
+import { takeRead } from '../../lib/limits/reads.ts';
+import { requireProof } from '../../lib/sessions/authenticate.ts';
+import { nullableTimestamp, page, timestamp } from '../fields.ts';
+import { route } from '../route.ts';
+
+const tag = 'API keys';
+
+const name = () => text().min(1).max(40).description('What the key is for, 1 to 40 characters.');
+const mode = () => oneOf('live', 'test').description('live sends; test is the sandbox.');
+
+const facts = {
+  id: text().guid().description('Id of the key; not a secret.'),
+  name: name(),
+  mode: mode(),
+  prefix: text().description('How the key begins.').example('sk_live_tsr_'),
+  last4: text().description('How it ends.').example('7Qx2'),
+  created_at: timestamp(),
+};
+
+const keyText = () => text().description('The key itself. Shown this once.');
+
+const iso = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());
+
+const factsView = (key: KeyRecord) => ({
+  ...{ id: key.id, name: key.name, mode: key.mode, prefix: key.prefix, last4: key.last4 },
+  created_at: new Date(key.createdAt).toISOString(),
+});
+
+const issuedView = ({ record, key }: IssuedKey) => ({ ...factsView(record), key });
+
+const list = route({
+  ...{ method: 'GET', path: '/v1/clients/keys', tag, auth: 'account' },
+  summary: 'The keys of the account, newest first; ended ones for 30 days.',
+  data: page(
+    object({
+      ...facts,
+      last_used_at: nullableTimestamp().description('To the minute; null: never.'),
+      expires_at: nullableTimestamp().description('Set once the key was rotated.'),
+      status: oneOf('active', 'expiring', 'expired', 'revoked'),
+    }),
+  ),
+  handle: async (app, { account }) => {
+    await takeRead(app.reads, 'read', account.id);
+    const now = app.clock.now();
+    const items = (await listKeys(app, account.id)).map((key) => ({
+      ...factsView(key),
+      last_used_at: iso(key.lastUsedAt),
+      expires_at: iso(key.expiresAt),
+      status: keyStatus(key, now),
+    }));
+    return { items, next_before: null };
+  },
+});
+
+const create = route({
+  ...{ method: 'POST', path: '/v1/clients/keys', tag, auth: 'account' },
+  summary: 'Makes a key; at most 20 live and 20 test ones.',
+  errors: ['REAUTH_REQUIRED'],
+  body: object({ name: name(), mode: optional(mode()) }),
+  data: object({ ...facts, key: keyText() }),
+  handle: async (app, { account, session, keyMode, body }) => {
+    const wanted = body.mode ?? 'live';
+    if (wanted === 'live') requireLiveRights(keyMode);
+    requireProof(session, app.clock.now());
+    await takeRead(app.reads, 'key_change', account.id);
+    const request = { accountId: account.id, name: body.name, mode: wanted };
+    return issuedView(await createKey(app, request));
+  },
+});
+
+const rotate = route({
+  ...{ method: 'POST', path: '/v1/clients/keys/rotate', tag, auth: 'account' },
+  summary:
+    'Replaces a key: the one named, else the one that makes the call, else (by session) the newest live one. ' +
+    `The old key works for another ${rotationGraceMs / 3_600_000} hours.`,
+  errors: ['NOT_FOUND', 'REAUTH_REQUIRED'],
+  body: object({ id: optional(text().guid().description('Id of the key to replace.')) }),
+  data: object({
+    ...facts,
+    key: keyText(),
+    previous_key_id: text().guid(),
+    previous_valid_until: timestamp(),
+  }),
+  handle: async (app, { account, session, keyMode, keyId, body }) => {
+    const id = body.id?.toLowerCase() ?? keyId;
+    if (id !== keyId) requireLiveRights(keyMode);
+    requireProof(session, app.clock.now());
+    await takeRead(app.reads, 'key_change', account.id);
+    const { issued, before } = await rotateKey(app, { accountId: account.id, id });
+    return {
+      ...issuedView(issued),
+      previous_key_id: before.id,
+      previous_valid_until: new Date(before.expiresAt).toISOString(),
+    };
+  },
+});
+
+const revoke = route({
+  ...{ method: 'DELETE', path: '/v1/clients/keys/{id}', tag, auth: 'account' },
+  summary: 'Ends a key at once, also one in its grace. A key that ended is not found.',
+  errors: ['NOT_FOUND', 'REAUTH_REQUIRED'],
+  params: object({ id: text().guid().description('Id of the key.') }),
+  data: object({ revoked: flag(), id: nullable(text().guid()) }),
+  handle: async (app, { account, session, keyMode, keyId, params }) => {
+    const id = params.id.toLowerCase();
+    const now = app.clock.now();
+    if (id !== keyId) requireLiveRights(keyMode);
+    requireProof(session, now);
+    await takeRead(app.reads, 'key_change', account.id);
+    await revokeKey(app, { accountId: account.id, id, now });
+    return { revoked: true, id };
+  },
+});
+
+export const keyRoutes = [list, create, rotate, revoke];
