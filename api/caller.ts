@@ -1,7 +1,7 @@
 // Who makes a request, by the kind of credential its route takes.
 import type { Account } from '../lib/accounts/rules.ts';
 import type { ApiApp } from '../lib/app.ts';
-import { ServiceError } from '../lib/kernel/errors.ts';
+import { fail, ServiceError } from '../lib/kernel/errors.ts';
 import { bearerOf } from '../lib/keys/rules.ts';
 import { rateLimitHeaders } from '../lib/limits/answers.ts';
 import { takeRead } from '../lib/limits/reads.ts';
@@ -57,17 +57,25 @@ const byEither = async (
   return { account, session: undefined, keyMode: mode, keyId };
 };
 
-const byToken = (_: ApiApp, ctx: Context) => Promise.resolve({ token: bearerOf(headerOf(ctx)) });
-
 type Find = (app: ApiApp, ctx: Context, route: JsonRoute) => Promise<object>;
+
+// Whether the token is a good one, the call itself finds out; another kind of credential ends here.
+const byToken =
+  (begin: string): Find =>
+  (_, ctx) => {
+    const token = bearerOf(headerOf(ctx));
+    return token.startsWith(begin)
+      ? Promise.resolve({ token })
+      : Promise.reject(fail('INVALID_SESSION'));
+  };
 
 const finders: Record<Auth, Find> = {
   none: () => Promise.resolve({}),
   key: byKey,
   session: bySession,
   account: byEither,
-  refresh: byToken,
-  mfa: byToken,
+  refresh: byToken('rt_'),
+  mfa: byToken('mfa_'),
 };
 
 /** Finds the caller of a route. @throws the 401 errors of its kind of credential */
