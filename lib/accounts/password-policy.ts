@@ -27,7 +27,7 @@ const contextWords = ({ email, company }: PasswordContext): string[] =>
 /** What is left of a password when a word is taken out of it is all there is to guess. */
 const isAroundWord = (password: string, word: string): boolean => {
   const rest = password.replaceAll(word, '');
-  return rest.length < password.length && /^[\d\W_]{0,4}$/.test(rest);
+  return rest.length < password.length && /^[\d\W_]{0,6}$/.test(rest);
 };
 
 /**
