@@ -9,6 +9,7 @@ import { keyRoutes } from './routes/keys.ts';
 import { metaRoutes } from './routes/meta.ts';
 import { otpRoutes } from './routes/otp.ts';
 import { securityRoutes } from './routes/security.ts';
+import { wabaRoutes } from './routes/waba.ts';
 
 export const routes: readonly Route[] = [
   ...healthRoutes,
@@ -17,6 +18,7 @@ export const routes: readonly Route[] = [
   ...accountRoutes,
   ...keyRoutes,
   ...securityRoutes,
+  ...wabaRoutes,
   ...inboundRoutes,
   ...metaRoutes(() => JSON.stringify(openApiDocument(routes))),
 ];

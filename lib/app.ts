@@ -5,6 +5,10 @@ import { createQuoteSend } from './billing/quote.ts';
 import { createTelegram } from './channels/telegram.ts';
 import { createTurnstile } from './channels/turnstile.ts';
 import { createWhatsapp } from './channels/whatsapp.ts';
+import { createWhatsappManagement } from './channels/whatsapp-management.ts';
+import { createNoteRefusal } from './connections/broken.ts';
+import { templateTtlSeconds } from './connections/rules.ts';
+import { createConnectionStore } from './connections/store.ts';
 import { createHealth } from './health.ts';
 import { createReservations } from './idempotency/reservations.ts';
 import { createIdempotency } from './idempotency/store.ts';
@@ -85,6 +89,9 @@ const openStores = ({ db, redis, broker }: Infra, { config, clock, log }: Requir
   const prefix = config.keyPrefix;
   const [phonePepper] = config.phonePepper;
   if (!phonePepper) throw new Error('PHONE_PEPPER is empty');
+  const connections = createConnectionStore(db);
+  const revocations = createRevocations(redis, prefix);
+  const sealer = createSealer(config.sealingKeys);
   return {
     accounts: createAccountStore(db),
     signups: createSignupStore(db),
@@ -92,7 +99,7 @@ const openStores = ({ db, redis, broker }: Infra, { config, clock, log }: Requir
     factors: createFactorStore(db),
     keys: createKeyStore(db),
     sessions: createSessionStore(db),
-    revocations: createRevocations(redis, prefix),
+    ...{ connections, revocations, sealer },
     links: createLinkStore({ db, redis, prefix }),
     live: createLiveStore(redis, prefix),
     messages: createMessageStore(db, config.whatsappDeliverySeconds),
@@ -105,10 +112,9 @@ const openStores = ({ db, redis, broker }: Infra, { config, clock, log }: Requir
       onFailOpen: (name) => log.warn({ limit: name }, 'limit decided without redis'),
     }),
     recipients: createRecipientKeys(phonePepper),
-    sealer: createSealer(config.sealingKeys),
     announcer: createAnnouncer(broker),
     quote: createQuoteSend(),
-    resolveSender: createResolveSender(config),
+    resolveSender: createResolveSender({ config, connections, revocations, sealer, clock }),
     senders: createSenderWatch({ redis, prefix, clock, log }),
   };
 };
@@ -134,6 +140,24 @@ const openHouse = async (options: AppOptions) => {
     await infra.db.destroy();
   };
   return { ...infra, ...stores, config, clock, log, peppers: config.codePeppers, close };
+};
+
+/** The provider's management calls, which are few and rare, and the template that own numbers send with. */
+const openManagement = (config: Config) => {
+  const http = createHttp({ timeoutMs: config.whatsappTimeoutMs, connections: 8 });
+  const management = createWhatsappManagement({
+    http,
+    baseUrl: config.whatsappBaseUrl,
+    apiVersion: config.whatsappApiVersion,
+    appId: config.whatsappAppId,
+    appSecret: config.whatsappAppSecret,
+  });
+  const template = {
+    name: config.whatsappTemplateName,
+    language: config.whatsappTemplateLanguage,
+    ttlSeconds: templateTtlSeconds(config.whatsappDeliverySeconds),
+  };
+  return { managementHttp: http, management, template };
 };
 
 /** What both sides of the guard against pumping share. */
@@ -162,6 +186,7 @@ export const createApiApp = async (options: AppOptions) => {
   const held = createHeldPrefixes({ store, log });
   const guard = createPumpingGuard({ ...house, ...guarding(house), held });
   await guard.start();
+  const managing = openManagement(config);
   const flow = {
     ...house,
     guard,
@@ -178,6 +203,7 @@ export const createApiApp = async (options: AppOptions) => {
   return {
     ...house,
     ...entrance,
+    ...managing,
     version,
     recovery,
     keyUses,
@@ -192,6 +218,7 @@ export const createApiApp = async (options: AppOptions) => {
       await recovery.drain();
       await house.close();
       await entrance.turnstileHttp.close();
+      await managing.managementHttp.close();
     },
   };
 };
@@ -207,8 +234,11 @@ export const createWorkerApp = async (options: AppOptions) => {
     connections: config.whatsappConnections,
   });
   const telegramHttp = createHttp({ timeoutMs: config.telegramTimeoutMs, connections: 32 });
+  const managing = openManagement(config);
   return {
     ...house,
+    ...managing,
+    noteRefusal: createNoteRefusal(house),
     whatsapp: createWhatsapp({
       http: whatsappHttp,
       baseUrl: config.whatsappBaseUrl,
@@ -225,7 +255,8 @@ export const createWorkerApp = async (options: AppOptions) => {
     proof: config.telegramLinkProof,
     close: async () => {
       await house.close();
-      await Promise.all([whatsappHttp.close(), telegramHttp.close()]);
+      const all = [whatsappHttp, telegramHttp, managing.managementHttp];
+      await Promise.all(all.map((http) => http.close()));
     },
   };
 };

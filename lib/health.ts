@@ -1,5 +1,6 @@
 // Whether the engines answer and how the channels are; asked at most once a second.
 
+import type { ConnectionStore } from './connections/store.ts';
 import type { Database } from './infra/mysql.ts';
 import type { Broker } from './infra/queue/broker.ts';
 import type { RedisClient } from './infra/redis.ts';
@@ -13,38 +14,50 @@ export type Checks = { redis: Check; mysql: Check; rabbitmq: Check };
 const cacheMs = 1_000;
 const patienceMs = 900;
 
-const timed = async (work: () => Promise<unknown>): Promise<Check> => {
-  const startedAt = performance.now();
+const inTime = async <T>(work: () => Promise<T>): Promise<T> => {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error('no answer in time')), patienceMs);
   });
+  return Promise.race([work(), late]).finally(() => clearTimeout(timer));
+};
+
+const timed = async (work: () => Promise<unknown>): Promise<Check> => {
+  const startedAt = performance.now();
   try {
-    await Promise.race([work(), late]);
+    await inTime(work);
     return { status: 'ok', latency_ms: Math.round(performance.now() - startedAt) };
   } catch {
     return { status: 'down', latency_ms: null };
-  } finally {
-    clearTimeout(timer);
   }
 };
 
 const down: ChannelHealth = { status: 'down', since: null };
 
+/** Own numbers of customers, by state; null while nobody can say. */
+export type ConnectionCounts = { connected: number; broken: number } | null;
+
+export type Channels = {
+  whatsapp: ChannelHealth & { connections: ConnectionCounts };
+  telegram: ChannelHealth;
+};
+
 export type Health = {
   check(): Promise<{ checks: Checks; canSend: boolean }>;
-  channels(): Promise<{ whatsapp: ChannelHealth; telegram: ChannelHealth }>;
+  channels(): Promise<Channels>;
 };
 
 export const createHealth = (deps: {
   broker: Pick<Broker, 'ready'>;
   clock: Clock;
   config: Config;
+  connections: Pick<ConnectionStore, 'counts'>;
   db: Database;
   redis: RedisClient;
   senders: SenderWatch;
 }): Health => {
-  const { broker, clock, config, db, redis, senders } = deps;
+  const { broker, clock, config, connections, db, redis, senders } = deps;
+  let counted: { at: number; counts: Promise<ConnectionCounts> } | undefined;
   let known: { at: number; checks: Promise<Checks> } | undefined;
 
   const run = async (): Promise<Checks> => {
@@ -58,6 +71,17 @@ export const createHealth = (deps: {
     return { redis: redisCheck, mysql, rabbitmq };
   };
 
+  const countConnections = (): Promise<ConnectionCounts> => {
+    const now = clock.now();
+    if (!counted || now - counted.at >= cacheMs) {
+      counted = { at: now, counts: inTime(connections.counts).catch(() => null) };
+    }
+    return counted.counts;
+  };
+
+  const shownWhatsapp = (): Promise<ChannelHealth> | ChannelHealth =>
+    config.whatsappAccessToken ? senders.shown(config.whatsappPhoneNumberId) : down;
+
   return {
     check: async () => {
       const now = clock.now();
@@ -66,9 +90,7 @@ export const createHealth = (deps: {
       return { checks, canSend: checks.redis.status === 'ok' && checks.rabbitmq.status === 'ok' };
     },
     channels: async () => ({
-      whatsapp: config.whatsappAccessToken
-        ? await senders.shown(config.whatsappPhoneNumberId)
-        : down,
+      whatsapp: { ...(await shownWhatsapp()), connections: await countConnections() },
       telegram: config.telegramBotToken ? await senders.shown('telegram') : down,
     }),
   };

@@ -90,10 +90,22 @@ const receiptSchema = object({
   error_code: nullable(integer()),
 });
 
+/** What WhatsApp says of a business account rather than of a message. */
+const newsSchema = object({
+  kind: oneOf('template', 'number', 'account'),
+  waba_id: text(),
+  at: time(),
+  /** The provider's word for what happened. */
+  event: text(),
+  template: nullable(object({ name: text(), language: text() })),
+  ban_state: nullable(text()),
+});
+
 /** WhatsApp's receipts, or messages whose time has come (no receipt in time, or end of life). */
 const statusPayload = object({
   receipts: list(receiptSchema),
   due: list(id()),
+  news: optional(list(newsSchema)),
 });
 
 const updatePayload = object({
@@ -168,5 +180,6 @@ export type MessageWire = Infer<typeof messageSchema>;
 export type SendJob = Infer<typeof sendPayload>;
 export type EventWire = Infer<typeof eventSchema>;
 export type Receipt = Infer<typeof receiptSchema>;
+export type WhatsappNews = Infer<typeof newsSchema>;
 export type StatusJob = Infer<typeof statusPayload>;
 export type TelegramUpdate = Infer<typeof updatePayload>;

@@ -15,6 +15,7 @@ const row = [
   'lib/accounts',
   'lib/keys',
   'lib/sessions',
+  'lib/connections',
   'lib/limits',
   'lib/signup',
   'lib/security',

@@ -1,4 +1,5 @@
 // The whatsapp worker: sends over WhatsApp, takes its receipts, and looks after messages whose time has come.
+import { handleNews } from '../lib/connections/news.ts';
 import { whatsappSend, whatsappStatus } from '../lib/jobs.ts';
 import { handleWhatsappStatus } from '../lib/otp/receipts.ts';
 import { createKeyPurge, createSweeper } from '../lib/otp/sweep.ts';
@@ -8,7 +9,10 @@ import { task, type Worker } from './worker.ts';
 export const whatsapp: Worker = {
   tasks: [
     task(whatsappSend, (app) => (job, meta) => handleWhatsappSend(app, job, meta)),
-    task(whatsappStatus, (app) => (job) => handleWhatsappStatus(app, job)),
+    task(whatsappStatus, (app) => async (job) => {
+      await handleNews(app, job.news ?? []);
+      return handleWhatsappStatus(app, job);
+    }),
   ],
   chores: (app) => [createSweeper(app), createKeyPurge(app)],
 };

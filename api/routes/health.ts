@@ -1,6 +1,8 @@
 // Health: whether the service can send, and how the channels are.
+import type { ApiApp } from '../../lib/app.ts';
 import { fail } from '../../lib/kernel/errors.ts';
 import { integer, nullable, object, oneOf, text } from '../../lib/kernel/schema.ts';
+import { bearerOf } from '../../lib/keys/rules.ts';
 import { nullableTimestamp } from '../fields.ts';
 import { route } from '../route.ts';
 
@@ -32,14 +34,62 @@ const health = route({
   },
 });
 
-const channel = () =>
-  object({ status: oneOf('ok', 'degraded', 'paused', 'down'), since: nullableTimestamp() });
+const state = () => ({
+  status: oneOf('ok', 'degraded', 'paused', 'down'),
+  since: nullableTimestamp(),
+});
+
+const channel = () => object(state());
+
+const ownNumber = () =>
+  object({ status: oneOf('ok', 'down'), since: nullableTimestamp() }).description(
+    "The caller's own connected number; null without one, and for callers that name no account.",
+  );
+
+const whatsappChannel = () =>
+  object({
+    ...state(),
+    connections: nullable(
+      object({ connected: integer().min(0), broken: integer().min(0) }),
+    ).description('How many own numbers of customers work and do not; null: not known now.'),
+    own_number: nullable(ownNumber()),
+  });
+
+/** Health needs no credential and refuses none: one that names no account is as good as none. */
+const accountOf = async (app: ApiApp, authorization: string): Promise<string | undefined> => {
+  try {
+    if (bearerOf(authorization).startsWith('sess_')) {
+      return (await app.authenticateSession(authorization)).account.id;
+    }
+    return (await app.authenticate(authorization)).accountId;
+  } catch {
+    return undefined;
+  }
+};
+
+const ownState = async (app: ApiApp, authorization: string | undefined) => {
+  const accountId = authorization && (await accountOf(app, authorization));
+  const found = accountId
+    ? await app.connections.find(accountId).catch(() => undefined)
+    : undefined;
+  if (!found) return null;
+  const { brokenAt } = found;
+  return brokenAt === null
+    ? { status: 'ok' as const, since: null }
+    : { status: 'down' as const, since: new Date(brokenAt).toISOString() };
+};
 
 const channels = route({
   ...{ method: 'GET', path: '/health/channels', tag, auth: 'none' },
-  summary: 'How the channels are.',
-  data: object({ whatsapp: channel(), telegram: channel() }),
-  handle: (app) => app.health.channels(),
+  summary: 'How the channels are; with a credential also how the own connected number is.',
+  data: object({ whatsapp: whatsappChannel(), telegram: channel() }),
+  handle: async (app, { header }) => {
+    const [{ whatsapp, telegram }, own] = await Promise.all([
+      app.health.channels(),
+      ownState(app, header('authorization')),
+    ]);
+    return { whatsapp: { ...whatsapp, own_number: own }, telegram };
+  },
 });
 
 export const healthRoutes = [health, channels];

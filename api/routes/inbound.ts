@@ -3,11 +3,19 @@
 import type { ApiApp } from '../../lib/app.ts';
 import { type ParsedUpdate, readUpdate } from '../../lib/channels/telegram-webhook.ts';
 import {
+  type AccountNews,
   isSignedByMeta,
+  readNews,
   readReceipts,
   type WhatsappReceipt,
 } from '../../lib/channels/whatsapp-webhook.ts';
-import { type Receipt, telegramUpdate, whatsappStatus } from '../../lib/jobs.ts';
+import {
+  type Receipt,
+  type StatusJob,
+  telegramUpdate,
+  type WhatsappNews,
+  whatsappStatus,
+} from '../../lib/jobs.ts';
 import { fail } from '../../lib/kernel/errors.ts';
 import { newId } from '../../lib/kernel/ids.ts';
 import { equalInConstantTime } from '../../lib/kernel/secrets.ts';
@@ -47,8 +55,14 @@ const toReceipt = ({ echo, status, at, errorCode }: WhatsappReceipt): Receipt | 
   return { message_id: id, recipient_key: recipient, status, at, error_code: errorCode };
 };
 
+const toNews = ({ wabaId, banState, ...news }: AccountNews): WhatsappNews => ({
+  ...news,
+  waba_id: wabaId,
+  ban_state: banState,
+});
+
 /** A provider that is answered 503 comes again; anything that queued is ours from then on. */
-const queue = async (publish: Promise<void>): Promise<RawAnswer> => {
+const queue = async (publish: Promise<unknown>): Promise<RawAnswer> => {
   try {
     await publish;
     return accepted;
@@ -59,7 +73,8 @@ const queue = async (publish: Promise<void>): Promise<RawAnswer> => {
 
 const whatsapp = rawRoute({
   ...{ method: 'POST', path: '/v1/inbound/whatsapp', tag, maxBodyBytes },
-  summary: "WhatsApp's receipts, signed by Meta over the raw body.",
+  summary:
+    "WhatsApp's receipts and news of templates and accounts, signed by Meta over the raw body.",
   produces: 'text/plain',
   errors: ['PAYLOAD_TOO_LARGE', 'VALIDATION_ERROR'],
   handle: async (app, { body, headers, requestId }) => {
@@ -68,10 +83,15 @@ const whatsapp = rawRoute({
     const receipts = (readReceipts(body) ?? [])
       .map(toReceipt)
       .filter((receipt) => receipt !== undefined);
-    if (receipts.length === 0) return accepted;
-    return queue(
-      app.broker.publish(whatsappStatus, { receipts, due: [] }, { messageId: newId(), requestId }),
-    );
+    const news = readNews(body, app.clock.now()).map(toNews);
+    // Apart, so that trouble with one does not hold up the other.
+    const payloads = [
+      ...(receipts.length > 0 ? [{ receipts, due: [] }] : []),
+      ...(news.length > 0 ? [{ receipts: [], due: [], news }] : []),
+    ];
+    const publish = (payload: StatusJob) =>
+      app.broker.publish(whatsappStatus, payload, { messageId: newId(), requestId });
+    return queue(Promise.all(payloads.map(publish)));
   },
 });
 

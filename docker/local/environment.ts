@@ -39,6 +39,8 @@ const providers = ({ secret }: State): Record<string, string> => ({
   WHATSAPP_PHONE_NUMBER_ID: secret('whatsappPhoneNumberId', digits(15)),
   WHATSAPP_WABA_ID: secret('whatsappWabaId', digits(15)),
   WHATSAPP_ACCESS_TOKEN: secret('whatsappAccessToken'),
+  // The simulated provider's one app.
+  WHATSAPP_APP_ID: '670843887433847',
   WHATSAPP_APP_SECRET: secret('whatsappAppSecret'),
   WHATSAPP_VERIFY_TOKEN: secret('whatsappVerifyToken'),
   WHATSAPP_TEMPLATE_NAME: 'otp_code',

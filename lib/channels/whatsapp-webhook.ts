@@ -49,6 +49,56 @@ const readReceipt = (entry: Json): WhatsappReceipt | undefined => {
   };
 };
 
+/** What a webhook says of a business account rather than of a message; `at` in ms. */
+export type AccountNews = {
+  kind: 'template' | 'number' | 'account';
+  wabaId: string;
+  at: number;
+  event: string;
+  template: { name: string; language: string } | null;
+  banState: string | null;
+};
+
+const newsKinds: Record<string, AccountNews['kind']> = {
+  message_template_status_update: 'template',
+  phone_number_quality_update: 'number',
+  account_update: 'account',
+};
+
+const textOf = (value: unknown): string | null =>
+  typeof value === 'string' && value.length > 0 && value.length <= 512 ? value : null;
+
+const readTemplate = (value: Json | undefined): AccountNews['template'] => {
+  const name = textOf(value?.message_template_name);
+  const language = textOf(value?.message_template_language);
+  return name !== null && language !== null ? { name, language } : null;
+};
+
+const readNewsOf = (entry: Json, change: Json, now: number): AccountNews | undefined => {
+  const kind = Object.hasOwn(newsKinds, String(change.field))
+    ? newsKinds[String(change.field)]
+    : undefined;
+  const value = child(change, 'value');
+  // News of partners names the business in the entry and the account inside.
+  const wabaId = textOf(child(value, 'waba_info')?.waba_id) ?? textOf(entry.id);
+  const event = textOf(value?.event);
+  const template = readTemplate(value);
+  if (!kind || wabaId === null || event === null) return undefined;
+  if (kind === 'template' && template === null) return undefined;
+  const seconds = readSeconds(entry.time);
+  const at = seconds === undefined ? now : seconds * 1000;
+  const banState = textOf(child(value, 'ban_info')?.waba_ban_state);
+  return { kind, wabaId, at, event, template, banState };
+};
+
+/** The news of business accounts in a webhook body, in its order; `now` (ms) stands in where no time is given. */
+export const readNews = (body: Buffer, now: number): AccountNews[] =>
+  objects(parseObject(body.toString('utf8'))?.entry).flatMap((entry) =>
+    objects(entry.changes)
+      .map((change) => readNewsOf(entry, change, now))
+      .filter((news) => news !== undefined),
+  );
+
 /**
  * The receipts of our messages in a webhook body; undefined when the body is not JSON. Whatever else is in there
  * (other fields, other senders' messages, news of a later API version) is passed over, as Meta asks of receivers.

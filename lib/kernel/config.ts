@@ -164,10 +164,18 @@ export const settings = {
     text().allow('').default(''),
     'Access token of the shared number.',
   ),
+  whatsappAppId: setting(
+    'WHATSAPP_APP_ID',
+    text()
+      .pattern(/^\d{1,20}$/)
+      .allow('')
+      .default(''),
+    'Id of the Meta app that customers connect their own numbers to. Empty: Embedded Signup is not offered.',
+  ),
   whatsappAppSecret: secret(
     'WHATSAPP_APP_SECRET',
     text().allow('').default(''),
-    'App secret that signs inbound WhatsApp webhooks. Empty: they are refused.',
+    'App secret that signs inbound WhatsApp webhooks and exchanges signup codes. Empty: webhooks are refused.',
   ),
   whatsappVerifyToken: secret(
     'WHATSAPP_VERIFY_TOKEN',

@@ -1,6 +1,9 @@
 // One call to WhatsApp for a message: by the account's sending number, or by the sandbox.
 import type { ChannelResult } from '../channels/channel.ts';
 import type { WhatsappChannel } from '../channels/whatsapp.ts';
+import type { NoteRefusal } from '../connections/broken.ts';
+import type { Log } from '../kernel/log.ts';
+import { describeError } from '../kernel/redact.ts';
 import type { SenderWatch } from '../sender/health.ts';
 import type { ResolvedSender, ResolveSender } from '../sender/resolve.ts';
 import type { Delivery } from './delivery.ts';
@@ -10,7 +13,12 @@ export type CallDeps = {
   whatsapp: WhatsappChannel;
   resolveSender: ResolveSender;
   senders: SenderWatch;
+  noteRefusal: NoteRefusal;
+  log: Log;
 };
+
+/** What the channel said, and whether it was asked with the account's own number. */
+export type Called = { result: ChannelResult; own: boolean };
 
 const senderAnswer = (result: ChannelResult) => {
   if (result.kind !== 'refused') return 'ok';
@@ -32,20 +40,35 @@ const callWhatsapp = async (
     echo: `${message.id}.${ref.recipient}`,
   });
   deps.senders.note(sender.phoneNumberId, senderAnswer(result));
+  if (!sender.shared && result.kind === 'refused' && result.refusal === 'broken') {
+    deps.noteRefusal(sender.connectionId, result.code);
+  }
   return result;
 };
 
 const unavailable: ChannelResult = { kind: 'refused', refusal: 'broken', code: 0 };
+const later: ChannelResult = { kind: 'refused', refusal: 'retry', code: 0 };
 
-/** Calls the channel of the message's mode; a sending number that is paused is not called at all. */
+/** Calls the channel of the message's mode; a sending number that is broken or paused is not called at all. */
 export const callChannel = async (
   deps: CallDeps,
   delivery: Delivery,
   code: string,
-): Promise<ChannelResult> => {
+): Promise<Called> => {
   const { message } = delivery;
-  if (message.mode === 'test') return sandboxResult(message.phone, 'whatsapp');
-  const sender = await deps.resolveSender(message.accountId);
-  if (!sender || deps.senders.paused(sender.phoneNumberId)) return unavailable;
-  return callWhatsapp(deps, delivery, sender, code);
+  if (message.mode === 'test') {
+    return { result: sandboxResult(message.phone, 'whatsapp'), own: false };
+  }
+  let sender: ResolvedSender | undefined;
+  try {
+    sender = await deps.resolveSender(message.accountId);
+  } catch (error) {
+    // Whose number to use is not known, and a guess might send from another's.
+    deps.log.warn({ reason: describeError(error) }, 'sending number not known');
+    return { result: later, own: false };
+  }
+  if (!sender) return { result: unavailable, own: false };
+  const own = !sender.shared;
+  const idle = (!sender.shared && sender.broken) || deps.senders.paused(sender.phoneNumberId);
+  return { result: idle ? unavailable : await callWhatsapp(deps, delivery, sender, code), own };
 };

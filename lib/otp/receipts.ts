@@ -4,10 +4,13 @@ import type { Outcome as JobOutcome } from '../infra/queue/message.ts';
 import type { Receipt, StatusJob } from '../jobs.ts';
 import { messageEvent } from '../messages/events.ts';
 import { type Facts, noFacts } from '../messages/rules.ts';
+import type { ResolveSender } from '../sender/resolve.ts';
 import { type DeliveryDeps, moveOn, tell } from './delivery.ts';
 import { handleDue } from './due.ts';
 import { failureOf } from './rules.ts';
 import type { ReceiptEffect } from './store.ts';
+
+export type ReceiptDeps = DeliveryDeps & { resolveSender: ResolveSender };
 
 /** Not on WhatsApp, has not accepted its terms, or runs too old a client. */
 const undeliverable = 131026;
@@ -51,8 +54,12 @@ const onGood = async (
   await deps.announcer.announce(messageEvent('otp.delivered', message, at, facts));
 };
 
+/** Only for the class broken does it matter whose number it was. */
+const isOwn = async (deps: ReceiptDeps, refusal: string, accountId: string): Promise<boolean> =>
+  refusal === 'broken' && (await deps.resolveSender(accountId))?.shared === false;
+
 const onFailed = async (
-  deps: DeliveryDeps,
+  deps: ReceiptDeps,
   receipt: Receipt,
   effect: ReceiptEffect,
 ): Promise<void> => {
@@ -77,7 +84,8 @@ const onFailed = async (
   };
   const { error_code: code } = receipt;
   const refusal = code === null ? 'unreachable' : classifyWhatsappError({ code });
-  await moveOn(deps, delivery, { channel: 'whatsapp', ...failureOf(refusal) });
+  const own = await isOwn(deps, refusal, message.accountId);
+  await moveOn(deps, delivery, { channel: 'whatsapp', ...failureOf(refusal, own) });
 };
 
 /** A receipt for a message that Redis has forgotten: it is old, and only its row can still change. */
@@ -90,7 +98,7 @@ const onForgotten = async (deps: DeliveryDeps, receipt: Receipt): Promise<void> 
   await deps.announcer.announce(messageEvent('otp.delivered', stored.message, at, facts));
 };
 
-const handleReceipt = async (deps: DeliveryDeps, receipt: Receipt): Promise<void> => {
+const handleReceipt = async (deps: ReceiptDeps, receipt: Receipt): Promise<void> => {
   const ref = { recipient: receipt.recipient_key, id: receipt.message_id };
   const effect = await deps.live.receipt(ref, receipt.status, receipt.at, deps.clock.now());
   if (!effect) return onForgotten(deps, receipt);
@@ -114,7 +122,7 @@ const strongest = (receipts: readonly Receipt[]): Receipt[] => {
 
 /** Handles the job whatsapp.status: receipts of one webhook call, or messages whose time has come. */
 export const handleWhatsappStatus = async (
-  deps: DeliveryDeps,
+  deps: ReceiptDeps,
   job: StatusJob,
 ): Promise<JobOutcome> => {
   await Promise.all(strongest(job.receipts).map((receipt) => handleReceipt(deps, receipt)));

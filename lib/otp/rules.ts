@@ -63,11 +63,15 @@ const reasons: Record<RefusalClass, FailureReason> = {
 /** Meta's advice for the pair limit is to wait 4^X seconds; a minute covers the third try. */
 const pairWaitSeconds = 60;
 
-/** What a refusal of WhatsApp means for the message, whether the call said so or a receipt. */
+/**
+ * What a refusal of WhatsApp means for the message, whether the call said so or a receipt. `own`: it was sent from
+ * the account's own number, whose troubles are not those of the shared one.
+ */
 export const failureOf = (
   refusal: RefusalClass,
+  own: boolean,
 ): { reason: FailureReason; retryAfterSeconds?: number } => ({
-  reason: reasons[refusal],
+  reason: own && refusal === 'broken' ? 'connection_broken' : reasons[refusal],
   ...(refusal === 'pair' ? { retryAfterSeconds: pairWaitSeconds } : {}),
 });
 

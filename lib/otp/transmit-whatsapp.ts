@@ -82,9 +82,9 @@ const mayRetry = (deps: WhatsappDeps, meta: Meta): boolean =>
 const onRefused = async (
   deps: WhatsappDeps,
   delivery: Delivery,
-  refused: Extract<ChannelResult, { kind: 'refused' }> & { meta: Meta },
+  refused: Extract<ChannelResult, { kind: 'refused' }> & { meta: Meta; own: boolean },
 ): Promise<JobOutcome> => {
-  const { refusal, code, meta } = refused;
+  const { refusal, code, meta, own } = refused;
   const { ref, message } = delivery;
   const passing = refusal === 'retry' || refusal === 'throttle';
   deps.log.info({ message_id: message.id, refusal, provider_code: code }, 'whatsapp refused');
@@ -96,7 +96,7 @@ const onRefused = async (
     await deps.live.learnReachable(deps.recipients.ofPhone(message.phone), false);
   }
   await deps.live.settleLeg('whatsapp', ref, 'failed');
-  await moveOn(deps, delivery, { channel: 'whatsapp', ...failureOf(refusal) });
+  await moveOn(deps, delivery, { channel: 'whatsapp', ...failureOf(refusal, own) });
   return done;
 };
 
@@ -120,9 +120,9 @@ const transmit = async (
   if (claim === 'sending') return onUnknown(deps, delivery);
   if (claim === 'abandoned') return giveUp(deps, delivery);
   if (claim !== 'won') return moveOnFrom(deps, delivery, claim);
-  const result = await callChannel(deps, delivery, code);
+  const { result, own } = await callChannel(deps, delivery, code);
   if (result.kind === 'unknown') return onUnknown(deps, delivery);
-  if (result.kind === 'refused') return onRefused(deps, delivery, { ...result, meta });
+  if (result.kind === 'refused') return onRefused(deps, delivery, { ...result, meta, own });
   await onAccepted(deps, delivery, reachable);
   if (message.mode === 'test') await sandboxReceipts(deps, delivery);
   return done;

@@ -1,23 +1,104 @@
-// Which WhatsApp number sends for an account.
+// Which WhatsApp number sends for an account: its own one when it has connected one, else the shared one.
 import type { WhatsappSender } from '../channels/whatsapp.ts';
+import { tokenContext } from '../connections/provider.ts';
+import { chooseTemplate } from '../connections/rules.ts';
+import type { ConnectionStore, FoundConnection } from '../connections/store.ts';
+import { wantedBy } from '../connections/template.ts';
+import type { Clock } from '../kernel/clock.ts';
 import type { Config } from '../kernel/config.ts';
+import type { Sealer } from '../kernel/secrets.ts';
+import type { Revocations } from '../keys/revocations.ts';
 
-export type ResolvedSender = WhatsappSender & { shared: boolean };
+export type ResolvedSender = WhatsappSender &
+  (
+    | { shared: true }
+    /** broken: the provider does not take the connection any more; calling with it is of no use. */
+    | { shared: false; connectionId: string; broken: boolean }
+  );
 
 /** Undefined when no number can send for the account. */
 export type ResolveSender = (accountId: string) => Promise<ResolvedSender | undefined>;
 
-/** The shared number of the settings for every account; a connected number of its own will come first. */
-export const createResolveSender = (config: Config): ResolveSender => {
-  const shared: ResolvedSender | undefined =
-    config.whatsappPhoneNumberId && config.whatsappAccessToken
-      ? {
-          shared: true,
-          phoneNumberId: config.whatsappPhoneNumberId,
-          accessToken: config.whatsappAccessToken,
-          templateName: config.whatsappTemplateName,
-          templateLanguage: config.whatsappTemplateLanguage,
-        }
-      : undefined;
-  return () => Promise.resolve(shared);
+const rememberMs = 60_000;
+const rememberedMax = 10_000;
+
+type Remembered = { sender: ResolvedSender | undefined; epoch: string | undefined; until: number };
+
+const sharedOf = (config: Config): ResolvedSender | undefined =>
+  config.whatsappPhoneNumberId && config.whatsappAccessToken
+    ? {
+        shared: true,
+        phoneNumberId: config.whatsappPhoneNumberId,
+        accessToken: config.whatsappAccessToken,
+        templateName: config.whatsappTemplateName,
+        templateLanguage: config.whatsappTemplateLanguage,
+      }
+    : undefined;
+
+/**
+ * Senders by account, remembered for a minute as long as nothing changed anywhere (see keys/revocations.ts); MySQL
+ * is asked for accounts that are not remembered, once at a time each. While MySQL is away an account keeps the
+ * sender it had.
+ */
+export const createResolveSender = (deps: {
+  config: Config;
+  connections: Pick<ConnectionStore, 'find'>;
+  revocations: Pick<Revocations, 'epoch'>;
+  sealer: Sealer;
+  clock: Clock;
+}): ResolveSender => {
+  const { config, connections, revocations, sealer, clock } = deps;
+  const shared = sharedOf(config);
+  const wanted = { name: config.whatsappTemplateName, language: config.whatsappTemplateLanguage };
+  const remembered = new Map<string, Remembered>();
+  const asked = new Map<string, Promise<ResolvedSender | undefined>>();
+
+  const ownOf = (found: FoundConnection): ResolvedSender => {
+    const template = chooseTemplate(found, wantedBy(wanted, found));
+    return {
+      shared: false,
+      connectionId: found.id,
+      broken: found.status === 'broken',
+      phoneNumberId: found.phoneNumberId,
+      accessToken: sealer.open(found.sealedToken, tokenContext(found.id)),
+      templateName: template.name,
+      templateLanguage: template.language,
+    };
+  };
+
+  const remember = (accountId: string, sender: ResolvedSender | undefined, epoch: string) => {
+    if (remembered.size >= rememberedMax) remembered.clear();
+    remembered.set(accountId, { sender, epoch, until: clock.now() + rememberMs });
+  };
+
+  const look = async (
+    accountId: string,
+    epoch: string | undefined,
+  ): Promise<ResolvedSender | undefined> => {
+    const former = remembered.get(accountId);
+    try {
+      const found = await connections.find(accountId);
+      const sender = found ? ownOf(found) : shared;
+      if (epoch !== undefined) remember(accountId, sender, epoch);
+      return sender;
+    } catch (error) {
+      if (former) return former.sender;
+      throw error;
+    }
+  };
+
+  return (accountId) => {
+    const epoch = revocations.epoch();
+    const known = remembered.get(accountId);
+    if (known && epoch !== undefined && known.epoch === epoch && known.until > clock.now()) {
+      return Promise.resolve(known.sender);
+    }
+    // A question of an older epoch may miss what the newer one is about.
+    const key = `${accountId} ${epoch}`;
+    const running = asked.get(key);
+    if (running) return running;
+    const looking = look(accountId, epoch).finally(() => asked.delete(key));
+    asked.set(key, looking);
+    return looking;
+  };
 };

@@ -6,6 +6,7 @@ import { type Phones, parsePhone } from './phones.ts';
 import type { Turnstile } from './turnstile.ts';
 import type { Accounts, Business } from './whatsapp-accounts.ts';
 import { isKnownError } from './whatsapp-errors.ts';
+import type { Faults } from './whatsapp-faults.ts';
 import type { LimitSettings, WhatsAppLimits } from './whatsapp-limits.ts';
 import { type Review, reviews, type Templates, templateEvents } from './whatsapp-templates.ts';
 import type { Status, WhatsAppWebhooks } from './whatsapp-webhooks.ts';
@@ -16,6 +17,7 @@ type Deps = {
   templates: Templates;
   webhooks: WhatsAppWebhooks;
   limits: WhatsAppLimits;
+  faults: Faults;
   turnstile: Turnstile;
   verifyToken: string;
   apiUrl(): string;
@@ -176,6 +178,7 @@ export const whatsappControlRoutes = (deps: Deps): Route[] => {
     route('POST', '/templates/:name/status', flipTemplates),
     route('PUT', '/templates/review', setReview),
     route('PUT', '/limits', setLimits),
+    route('PUT', '/management/faults', ({ faults }, { body }) => ({ faults: faults.set(body) })),
     route('POST', '/businesses', createBusiness),
     route('PATCH', '/businesses/:waba', changeBusiness),
     route('POST', '/businesses/:waba/code', (_, call) => ({

@@ -19,11 +19,12 @@ export const behaviourBody = ({ whatsapp, telegram, delayMs }: Behaviour) => ({
 });
 
 /** A bubble as GET messages shows it. */
-export const messageBody = ({ channel, code, text, atMs }: Bubble) => ({
+export const messageBody = ({ channel, code, text, atMs, phoneNumberId }: Bubble) => ({
   channel,
   code,
   text,
   at: new Date(atMs).toISOString(),
+  ...(phoneNumberId === undefined ? {} : { phone_number_id: phoneNumberId }),
 });
 
 /** Messages of a phone, newest first: those with a code, or with `all` everything the service wrote. */

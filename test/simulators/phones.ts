@@ -13,6 +13,8 @@ export type Bubble = {
   code: string | null;
   text: string;
   atMs: number;
+  /** The WhatsApp number it came from. */
+  phoneNumberId?: string;
   /** Telegram's message_id, so that a deleted message leaves the phone. */
   telegramId?: number;
 };

@@ -16,6 +16,7 @@ import { createUpdates } from './telegram-updates.ts';
 import { createTurnstile } from './turnstile.ts';
 import { createWhatsApp, graphHeaders } from './whatsapp.ts';
 import { createAccounts } from './whatsapp-accounts.ts';
+import { createFaults } from './whatsapp-faults.ts';
 import { createWhatsAppLimits } from './whatsapp-limits.ts';
 import { createMessageReader } from './whatsapp-messages.ts';
 import { createWhatsAppNodes } from './whatsapp-nodes.ts';
@@ -74,10 +75,17 @@ const createParts = (options: SimulatorOptions, apiUrl: () => string) => {
     },
   });
   const limits = createWhatsAppLimits(clock);
+  const faults = createFaults();
   const headers = graphHeaders(wabaId, 'v25.0');
   const autoDeliver = options.autoDeliver ?? true;
   const whatsapp = createWhatsApp({
-    ...{ accounts, limits, stats, nodes: createWhatsAppNodes({ accounts, templates, appSecret }) },
+    ...{
+      accounts,
+      faults,
+      limits,
+      stats,
+      nodes: createWhatsAppNodes({ accounts, templates, appSecret }),
+    },
     readMessage: createMessageReader(templates),
     send: createWhatsAppSend({ phones, stats, webhooks, timers, headers, autoDeliver }),
   });
@@ -90,7 +98,18 @@ const createParts = (options: SimulatorOptions, apiUrl: () => string) => {
   const page = createPage({ phones, timers });
 
   const reset = () => {
-    const parts = [accounts, templates, webhooks, limits, phones, stats, chats, updates, turnstile];
+    const parts = [
+      accounts,
+      templates,
+      webhooks,
+      limits,
+      faults,
+      phones,
+      stats,
+      chats,
+      updates,
+      turnstile,
+    ];
     for (const part of [...parts, deliveries.whatsapp, deliveries.telegram]) part.reset();
   };
   const summaries = () => ({
@@ -100,7 +119,7 @@ const createParts = (options: SimulatorOptions, apiUrl: () => string) => {
   const routes = [
     ...controlRoutes({ phones, stats, owner, webhooks: summaries, reset }),
     ...whatsappControlRoutes({
-      ...{ phones, accounts, templates, webhooks, limits, turnstile, verifyToken, apiUrl },
+      ...{ phones, accounts, templates, webhooks, limits, faults, turnstile, verifyToken, apiUrl },
     }),
     ...page.routes,
   ];

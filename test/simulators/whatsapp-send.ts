@@ -49,9 +49,10 @@ export const createWhatsAppSend = (deps: {
     return `wamid.HBgL${Buffer.from(`${phone}${boot}${serial}`).toString('base64')}`;
   };
 
-  const arrive = (message: ValidMessage) => {
+  const arrive = (message: ValidMessage, phoneNumberId: string) => {
     const code = message.code || null;
-    phones.add(message.phone, { channel: 'whatsapp', by: 'service', code, text: message.text });
+    const { text } = message;
+    phones.add(message.phone, { channel: 'whatsapp', by: 'service', code, text, phoneNumberId });
     stats.delivered('whatsapp', message.echo);
     stats.note('whatsapp', 'delivered');
   };
@@ -80,7 +81,7 @@ export const createWhatsAppSend = (deps: {
     const lateArrival = plan.steps.some(
       ({ status, late }) => late && (status === 'delivered' || status === 'read'),
     );
-    if (plan.arrives) later(lateArrival ? delayMs : 0, () => arrive(message));
+    if (plan.arrives) later(lateArrival ? delayMs : 0, () => arrive(message, sent.phoneNumberId));
     report(plan, sent, delayMs);
   };
 

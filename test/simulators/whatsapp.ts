@@ -4,6 +4,7 @@ import { isObject, parseJsonObject, Refusal, readBody, readParameters, sendJson 
 import type { Stats } from './stats.ts';
 import type { Accounts, Business } from './whatsapp-accounts.ts';
 import { GraphFailure, graphError, unknownObject } from './whatsapp-errors.ts';
+import { answerFault, type Faults } from './whatsapp-faults.ts';
 import type { WhatsAppLimits } from './whatsapp-limits.ts';
 import { checkSender, type MessageReader } from './whatsapp-messages.ts';
 import type { WhatsAppNodes } from './whatsapp-nodes.ts';
@@ -31,6 +32,7 @@ export type WhatsApp = ReturnType<typeof createWhatsApp>;
 export const createWhatsApp = (deps: {
   accounts: Accounts;
   nodes: WhatsAppNodes;
+  faults: Faults;
   limits: WhatsAppLimits;
   stats: Stats;
   readMessage: MessageReader;
@@ -63,6 +65,41 @@ export const createWhatsApp = (deps: {
     sendJson(response, http, body);
   };
 
+  type ManagementCall = {
+    request: IncomingMessage;
+    method: string;
+    id: string;
+    edge: string;
+    body: Buffer;
+    query: URLSearchParams;
+  };
+
+  const exchange = ({ request, method, id, edge, body, query }: ManagementCall) => {
+    stats.note('whatsapp_management', `${method} oauth/${edge}`);
+    if (edge !== 'access_token') throw unknownObject(id, method.toLowerCase());
+    return { answer: nodes.exchangeCode(readParameters(request, body, query)), headers: {} };
+  };
+
+  const manage = (call: ManagementCall) => {
+    const { request, method, id, edge, body, query } = call;
+    if (id === 'oauth') return exchange(call);
+    const business = accounts.authorise(tokenOf(request, query));
+    const input = readParameters(request, body, query);
+    const answer = nodes.call(method, { business, id, edge, input, query });
+    if (!isObject(answer)) throw unknownObject(id, method.toLowerCase());
+    stats.note('whatsapp_management', `${method} ${edge || 'node'}`);
+    return { answer, headers: graphHeaders(business.wabaId, 'v25.0') };
+  };
+
+  const answerManagement = (call: ManagementCall, response: ServerResponse) => {
+    const { request, method, id, edge } = call;
+    const fault = deps.faults.take(`${method} ${edge ? `${id}/${edge}` : id}`);
+    if (fault && !fault.takesEffect) return answerFault(fault, request, response);
+    const { answer, headers } = manage(call);
+    if (fault) answerFault(fault, request, response);
+    else sendJson(response, 200, answer, headers);
+  };
+
   return {
     /** Answers one call under /graph/. */
     handle: async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -74,19 +111,12 @@ export const createWhatsApp = (deps: {
         const body = await readBody(request);
         const query = new URLSearchParams(search);
         if (!id) throw new GraphFailure(100, { message: 'Unknown path components.' });
-        if (id === 'oauth') {
-          stats.note(provider, `${method} oauth/${edge}`);
-          if (edge !== 'access_token') throw unknownObject(id, method.toLowerCase());
-          sendJson(response, 200, nodes.exchangeCode(readParameters(request, body, query)));
+        if (!isMessage) {
+          answerManagement({ request, method, id, edge, body, query }, response);
           return;
         }
         const business = accounts.authorise(tokenOf(request, query));
-        if (isMessage) return sendMessage(request, response, { business, id, body });
-        const input = readParameters(request, body, query);
-        const answer = nodes.call(method, { business, id, edge, input, query });
-        if (!isObject(answer)) throw unknownObject(id, method.toLowerCase());
-        stats.note(provider, `${method} ${edge || 'node'}`);
-        sendJson(response, 200, answer, graphHeaders(business.wabaId, 'v25.0'));
+        sendMessage(request, response, { business, id, body });
       } catch (error) {
         fail(response, error, provider);
       }

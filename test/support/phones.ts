@@ -1,5 +1,12 @@
 // The simulated phones through their control API, as a person would use them.
-export type PhoneMessage = { channel: string; code: string | null; text: string; at: string };
+export type PhoneMessage = {
+  channel: string;
+  code: string | null;
+  text: string;
+  at: string;
+  /** The WhatsApp number it came from. */
+  phone_number_id?: string;
+};
 
 export type TestPhone = {
   number: string;

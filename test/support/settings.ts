@@ -44,6 +44,7 @@ export const testEnvironment = (
   WHATSAPP_PHONE_NUMBER_ID: shared.whatsapp.phoneNumberId,
   WHATSAPP_WABA_ID: shared.whatsapp.wabaId,
   WHATSAPP_ACCESS_TOKEN: shared.whatsapp.accessToken,
+  WHATSAPP_APP_ID: '670843887433847',
   WHATSAPP_APP_SECRET: shared.whatsapp.appSecret,
   WHATSAPP_VERIFY_TOKEN: shared.whatsapp.verifyToken,
   TELEGRAM_BASE_URL: `${simUrl}/telegram`,

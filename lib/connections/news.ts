@@ -1,0 +1,85 @@
+// What the provider says by itself about own numbers: their templates, their quality, their business account.
+import { GraphFailure } from '../channels/whatsapp-management.ts';
+import type { WhatsappNews } from '../jobs.ts';
+import { newId } from '../kernel/ids.ts';
+import { accountEvent } from '../messages/events.ts';
+import { type ConnectionDeps, tokenContext } from './provider.ts';
+import { accountEffect, qualityOf, shownTemplate, templateStatusOf } from './rules.ts';
+import type { FoundConnection } from './store.ts';
+
+/** Meta's webhook writes a hyphen where its templates have an underscore. */
+const languageOf = (text: string): string => text.replace('-', '_');
+
+const onTemplate = async (
+  deps: ConnectionDeps,
+  connection: FoundConnection,
+  news: WhatsappNews,
+): Promise<void> => {
+  if (news.template === null) return;
+  const { name } = news.template;
+  const language = languageOf(news.template.language);
+  // Other templates of the business are nobody's business here.
+  if (name !== deps.template.name) return;
+  const status = templateStatusOf(news.event);
+  const { at } = news;
+  const before = shownTemplate(connection, { name, language }).status;
+  if (!(await deps.connections.takeNews(connection.id, { name, language, status, at }))) return;
+  await deps.revocations.announce();
+  await deps.announcer.announce(
+    accountEvent('template.status_changed', {
+      ...{ accountId: connection.accountId, mode: 'live', at, requestId: newId() },
+      subject: [connection.id, name, language, status, at].join(' '),
+      data: { name, language, status, previous_status: before === status ? null : before },
+    }),
+  );
+};
+
+/** The webhook tells that something about the number changed; what it is now is read back. */
+const onNumber = async (deps: ConnectionDeps, connection: FoundConnection): Promise<void> => {
+  const { id, phoneNumberId, sealedToken } = connection;
+  const token = deps.sealer.open(sealedToken, tokenContext(id));
+  try {
+    const { displayPhoneNumber, qualityRating } = await deps.management.readNumber(
+      token,
+      phoneNumberId,
+    );
+    await deps.connections.updateNumber(id, {
+      displayPhoneNumber,
+      qualityRating: qualityOf(qualityRating),
+    });
+  } catch (error) {
+    // A refusal will not become an answer by asking again; the next send finds out what is wrong.
+    if (!(error instanceof GraphFailure) || error.refusal.code === null) throw error;
+  }
+};
+
+const onAccount = async (
+  deps: ConnectionDeps,
+  { id }: FoundConnection,
+  news: WhatsappNews,
+): Promise<void> => {
+  const effect = accountEffect(news.event, news.ban_state);
+  if (effect === undefined) return;
+  const changed =
+    'broken' in effect
+      ? await deps.connections.markBroken(id, effect.broken, deps.clock.now())
+      : await deps.connections.heal(id, effect.healed);
+  if (!changed) return;
+  deps.log.warn({ connection: id, event: news.event }, 'connection changed state');
+  await deps.revocations.announce();
+};
+
+const handleOne = async (deps: ConnectionDeps, news: WhatsappNews): Promise<void> => {
+  const on = { template: onTemplate, number: onNumber, account: onAccount }[news.kind];
+  for (const connection of await deps.connections.ofBusiness(news.waba_id)) {
+    await on(deps, connection, news);
+  }
+};
+
+/** Handles the news of one webhook call, in its order. Repeatable; errors it throws take the retry ladder. */
+export const handleNews = async (
+  deps: ConnectionDeps,
+  news: readonly WhatsappNews[],
+): Promise<void> => {
+  for (const one of news) await handleOne(deps, one);
+};

@@ -1,0 +1,258 @@
+// Own WhatsApp numbers in MySQL: one per account, one account per number; their templates and PINs.
+import { type Database, isDuplicateKey, withLockRetry } from '../infra/mysql.ts';
+import { idBytes, idText } from '../kernel/ids.ts';
+import {
+  type BrokenReason,
+  type Connection,
+  judgeNews,
+  type KnownTemplate,
+  type Template,
+} from './rules.ts';
+
+type Row = Record<string, unknown>;
+
+/** A connection with what only this house sees of it. */
+export type FoundConnection = Connection & {
+  sealedToken: string;
+  /** Language the account wants; null: that of the settings. */
+  accountLanguage: string | null;
+};
+
+export type TemplateNews = { name: string; language: string; status: string; at: number };
+
+const textOrNull = (value: unknown): string | null => (value === null ? null : String(value));
+const numberOrNull = (value: unknown): number | null => (value === null ? null : Number(value));
+
+const fromRow = (row: Row, templates: Template[]): FoundConnection => ({
+  id: idText(row.id as Buffer),
+  accountId: idText(row.account_id as Buffer),
+  phoneNumberId: String(row.phone_number_id),
+  wabaId: textOrNull(row.waba_id),
+  source: row.source as Connection['source'],
+  displayName: textOrNull(row.display_name),
+  displayPhoneNumber: textOrNull(row.display_phone_number),
+  qualityRating: String(row.quality_rating),
+  status: row.status as Connection['status'],
+  brokenAt: numberOrNull(row.broken_at),
+  brokenReason: row.broken_reason as BrokenReason | null,
+  connectedAt: Number(row.connected_at),
+  sealedToken: String(row.sealed_token),
+  accountLanguage: textOrNull(row.template_language),
+  templates,
+});
+
+const templateRow = (connectionId: string, { name, language, status }: Template) => ({
+  connection_id: idBytes(connectionId),
+  ...{ name, language, status },
+});
+
+const knownOf = (row: Row): KnownTemplate => ({
+  status: String(row.status),
+  checkedAt: Number(row.checked_at ?? 0),
+  newsAt: Number(row.news_at ?? 0),
+});
+
+const reading = (db: Database) => {
+  const withTemplates = async (rows: Row[]): Promise<FoundConnection[]> => {
+    if (rows.length === 0) return [];
+    const ids = rows.map(({ id }) => id as Buffer);
+    const templates = (await db('whatsapp_templates').whereIn('connection_id', ids)) as Row[];
+    return rows.map((row) =>
+      fromRow(
+        row,
+        templates
+          .filter(({ connection_id: of }) => (of as Buffer).equals(row.id as Buffer))
+          .map(({ name, language, status }) => ({
+            ...{ name: String(name), language: String(language), status: String(status) },
+          })),
+      ),
+    );
+  };
+
+  const connections = () =>
+    db<Row>('whatsapp_connections as c')
+      .join('accounts as a', 'a.id', 'c.account_id')
+      .select('c.*', 'a.template_language');
+
+  return {
+    /** The account's connection. */
+    find: async (accountId: string): Promise<FoundConnection | undefined> => {
+      const rows = await connections().where('c.account_id', idBytes(accountId));
+      return (await withTemplates(rows as Row[]))[0];
+    },
+
+    /** Every connection to a number of the WhatsApp Business account. */
+    ofBusiness: async (wabaId: string): Promise<FoundConnection[]> =>
+      withTemplates((await connections().where('c.waba_id', wabaId)) as Row[]),
+
+    /** The account that has connected the number. */
+    holder: async (phoneNumberId: string): Promise<string | undefined> => {
+      const row = await db<Row>('whatsapp_connections')
+        .where({ phone_number_id: phoneNumberId })
+        .first('account_id');
+      return row === undefined ? undefined : idText(row.account_id as Buffer);
+    },
+
+    /** How many connections there are, by state. */
+    counts: async (): Promise<{ connected: number; broken: number }> => {
+      const rows = (await db('whatsapp_connections')
+        .groupBy('status')
+        .select('status')
+        .count({ count: '*' })) as Row[];
+      const of = (status: string) => Number(rows.find((row) => row.status === status)?.count ?? 0);
+      return { connected: of('connected'), broken: of('broken') };
+    },
+  };
+};
+
+const insertConnection = async (
+  trx: Database,
+  connection: Connection,
+  sealed: { token: string; now: number },
+): Promise<void> => {
+  await trx('whatsapp_connections').insert({
+    id: idBytes(connection.id),
+    account_id: idBytes(connection.accountId),
+    phone_number_id: connection.phoneNumberId,
+    waba_id: connection.wabaId,
+    source: connection.source,
+    sealed_token: sealed.token,
+    display_name: connection.displayName,
+    display_phone_number: connection.displayPhoneNumber,
+    quality_rating: connection.qualityRating,
+    status: connection.status,
+    connected_at: connection.connectedAt,
+  });
+  const rows = connection.templates.map((one) => ({
+    ...templateRow(connection.id, one),
+    checked_at: sealed.now,
+  }));
+  if (rows.length > 0) await trx('whatsapp_templates').insert(rows);
+};
+
+const replacing = (db: Database) => ({
+  /** Puts `connection` in the place of the account's former one. Answers false when another account has the number. */
+  replace: async (connection: Connection, sealedToken: string, now: number): Promise<boolean> => {
+    const work = () =>
+      db.transaction(async (trx) => {
+        const accountId = idBytes(connection.accountId);
+        // Calls of one account come one after the other: a duplicate can then only be the number.
+        await trx('accounts').where({ id: accountId }).forUpdate().first('id');
+        await trx('whatsapp_connections').where({ account_id: accountId }).delete();
+        await insertConnection(trx, connection, { token: sealedToken, now });
+      });
+    try {
+      await withLockRetry(work);
+      return true;
+    } catch (error) {
+      if (isDuplicateKey(error)) return false;
+      throw error;
+    }
+  },
+
+  /** Deletes the account's connection with its token and templates; false when there is none. */
+  remove: async (accountId: string): Promise<boolean> =>
+    (await db('whatsapp_connections')
+      .where({ account_id: idBytes(accountId) })
+      .delete()) > 0,
+
+  /** Keeps `sealedPin` for the number unless there is one; answers the one that is kept. */
+  keepPin: async (phoneNumberId: string, sealedPin: string, now: number): Promise<string> => {
+    await db('whatsapp_pins')
+      .insert({ phone_number_id: phoneNumberId, sealed_pin: sealedPin, created_at: now })
+      .onConflict('phone_number_id')
+      .ignore();
+    const row = await db<Row>('whatsapp_pins').where({ phone_number_id: phoneNumberId }).first();
+    return String(row?.sealed_pin);
+  },
+});
+
+const changing = (db: Database) => ({
+  /** Answers false when it was broken before, or is not there any more. */
+  markBroken: async (id: string, reason: BrokenReason, now: number): Promise<boolean> => {
+    const changed = await db('whatsapp_connections')
+      .where({ id: idBytes(id), status: 'connected' })
+      .update({ status: 'broken', broken_at: now, broken_reason: reason });
+    return changed === 1;
+  },
+
+  /** Takes a connection for sound again; with `reason` only one that is broken for it. */
+  heal: async (id: string, reason?: BrokenReason): Promise<boolean> => {
+    const changed = await db('whatsapp_connections')
+      .where({
+        ...{ id: idBytes(id), status: 'broken' },
+        ...(reason === undefined ? {} : { broken_reason: reason }),
+      })
+      .update({ status: 'connected', broken_at: null, broken_reason: null });
+    return changed === 1;
+  },
+
+  updateNumber: async (
+    id: string,
+    facts: { displayPhoneNumber: string | null; qualityRating: string },
+  ): Promise<void> => {
+    await db('whatsapp_connections')
+      .where({ id: idBytes(id) })
+      .update({
+        quality_rating: facts.qualityRating,
+        display_phone_number: facts.displayPhoneNumber,
+      });
+  },
+});
+
+const keepingTemplates = (db: Database) => ({
+  /** Notes what the provider said of the templates when it was asked; undefined when the connection is gone. */
+  noteTemplates: async (
+    id: string,
+    templates: readonly Template[],
+    now: number,
+  ): Promise<true | undefined> =>
+    withLockRetry(() =>
+      db.transaction(async (trx) => {
+        const key = { id: idBytes(id) };
+        const found = await trx('whatsapp_connections').where(key).forUpdate().first('id');
+        if (found === undefined) return undefined;
+        const rows = templates.map((one) => ({ ...templateRow(id, one), checked_at: now }));
+        if (rows.length > 0) {
+          await trx('whatsapp_templates')
+            .insert(rows)
+            .onConflict(['connection_id', 'name', 'language'])
+            .merge(['status', 'checked_at']);
+        }
+        return true;
+      }),
+    ),
+
+  /**
+   * Takes news of a template, unless something newer is known. Answers whether the news is what is known now, also
+   * when it came a second time.
+   */
+  takeNews: async (connectionId: string, news: TemplateNews): Promise<boolean> =>
+    withLockRetry(() =>
+      db.transaction(async (trx) => {
+        const { name, language, status, at } = news;
+        const id = idBytes(connectionId);
+        const found = await trx('whatsapp_connections').where({ id }).forUpdate().first('id');
+        if (found === undefined) return false;
+        const key = { connection_id: id, name, language };
+        const row = await trx<Row>('whatsapp_templates').where(key).first();
+        const judged = judgeNews(row && knownOf(row), news);
+        if (judged === 'change') {
+          await trx('whatsapp_templates')
+            .insert({ ...key, status, news_at: at })
+            .onConflict(['connection_id', 'name', 'language'])
+            .merge(['status', 'news_at']);
+        }
+        return judged !== 'none';
+      }),
+    ),
+});
+
+export type ConnectionStore = ReturnType<typeof createConnectionStore>;
+
+export const createConnectionStore = (db: Database) => ({
+  ...reading(db),
+  ...replacing(db),
+  ...changing(db),
+  ...keepingTemplates(db),
+});

@@ -1,0 +1,163 @@
+// The template of an own number: asking for its state, and creating it.
+import { GraphFailure } from '../channels/whatsapp-management.ts';
+import { fail, invalid } from '../kernel/errors.ts';
+import { accountEvent } from '../messages/events.ts';
+import { asking, type ConnectionDeps, tokenContext } from './provider.ts';
+import {
+  brokenReasonOf,
+  shownTemplate,
+  type Template,
+  templateStatusOf,
+  type WantedTemplate,
+} from './rules.ts';
+import type { FoundConnection } from './store.ts';
+
+/** The template an account wants: the name of the settings in its own language. */
+export const wantedBy = (
+  template: WantedTemplate,
+  { accountLanguage }: Pick<FoundConnection, 'accountLanguage'>,
+): WantedTemplate => ({ name: template.name, language: accountLanguage ?? template.language });
+
+type Managed = FoundConnection & { wabaId: string };
+
+/** @throws NOT_FOUND without a connection, VALIDATION_ERROR when its business account is not known */
+const manageable = async (deps: ConnectionDeps, accountId: string): Promise<Managed> => {
+  const found = await deps.connections.find(accountId);
+  if (!found) throw fail('NOT_FOUND', {}, { message: 'No WhatsApp number is connected.' });
+  const { wabaId } = found;
+  if (wabaId !== null) return { ...found, wabaId };
+  throw invalid({ field: 'waba_id', issue: 'is not known: connect the number again with it' });
+};
+
+/** A refusal of the stored token is news about the connection too. */
+const asConnection = async <T>(
+  deps: ConnectionDeps,
+  { id }: Managed,
+  work: () => Promise<T>,
+): Promise<T> => {
+  const noting = async (): Promise<T> => {
+    try {
+      return await work();
+    } catch (error) {
+      const { code = null } = error instanceof GraphFailure ? error.refusal : {};
+      const reason = code === 0 || code === 190 ? brokenReasonOf(code) : undefined;
+      if (reason && (await deps.connections.markBroken(id, reason, deps.clock.now()))) {
+        await deps.revocations.announce();
+      }
+      throw error;
+    }
+  };
+  return asking(deps, 'access_token', noting);
+};
+
+const announceChanges = async (
+  deps: ConnectionDeps,
+  connection: Managed,
+  found: { templates: Template[]; requestId: string; at: number },
+): Promise<void> => {
+  for (const { name, language, status } of found.templates) {
+    const before = shownTemplate(connection, { name, language }).status;
+    if (before === status) continue;
+    await deps.announcer.announce(
+      accountEvent('template.status_changed', {
+        ...{ accountId: connection.accountId, mode: 'live', at: found.at },
+        requestId: found.requestId,
+        subject: [connection.id, name, language, status, found.at].join(' '),
+        data: { name, language, status, previous_status: before },
+      }),
+    );
+  }
+};
+
+/** Stores what the provider said; a token that works heals a connection that was taken for broken. */
+const note = async (
+  deps: ConnectionDeps,
+  connection: Managed,
+  templates: Template[],
+  requestId: string,
+): Promise<void> => {
+  const at = deps.clock.now();
+  if (!(await deps.connections.noteTemplates(connection.id, templates, at))) {
+    throw fail('NOT_FOUND', {}, { message: 'The WhatsApp number was disconnected meanwhile.' });
+  }
+  await deps.connections.heal(connection.id);
+  await deps.revocations.announce();
+  await announceChanges(deps, connection, { templates, requestId, at });
+};
+
+/** All languages of the template, and the wanted one also when there is none. */
+const look = async (
+  deps: ConnectionDeps,
+  connection: Managed,
+  token: string,
+  wanted: WantedTemplate,
+): Promise<Template[]> => {
+  const listed = await deps.management.listTemplates(token, connection.wabaId, wanted.name);
+  const found = listed.map((one) => ({ ...one, status: templateStatusOf(one.status) }));
+  const gone = connection.templates.filter(
+    ({ name, language }) => name === wanted.name && !found.some((one) => one.language === language),
+  );
+  const missing = [...gone, wanted].map(({ name, language }) => ({ name, language }));
+  const unique = new Map(missing.map((one) => [one.language, { ...one, status: 'not_created' }]));
+  for (const { language } of found) unique.delete(language);
+  return [...found, ...unique.values()];
+};
+
+const pick = (templates: Template[], { language }: WantedTemplate): Template | undefined =>
+  templates.find((one) => one.language === language);
+
+const exists = new Set([2388023, 2388024]);
+
+const isThere = (error: unknown): boolean =>
+  error instanceof GraphFailure &&
+  (exists.has(error.refusal.subcode ?? 0) || exists.has(error.refusal.code ?? 0));
+
+type Asked = { accountId: string; requestId: string };
+
+const open = async (deps: ConnectionDeps, accountId: string) => {
+  const connection = await manageable(deps, accountId);
+  return {
+    connection,
+    token: deps.sealer.open(connection.sealedToken, tokenContext(connection.id)),
+    wanted: wantedBy(deps.template, connection),
+  };
+};
+
+/**
+ * Asks the provider for the state of the account's template and keeps it.
+ * @throws NOT_FOUND, VALIDATION_ERROR, SERVICE_UNAVAILABLE
+ */
+export const checkTemplate = async (deps: ConnectionDeps, asked: Asked): Promise<Template> => {
+  const { connection, token, wanted } = await open(deps, asked.accountId);
+  const found = await asConnection(deps, connection, () => look(deps, connection, token, wanted));
+  await note(deps, connection, found, asked.requestId);
+  return pick(found, wanted) ?? { ...wanted, status: 'not_created' };
+};
+
+/**
+ * Creates the account's template, or adopts the one that is there already. Repeatable.
+ * @throws NOT_FOUND, VALIDATION_ERROR, SERVICE_UNAVAILABLE
+ */
+export const createTemplate = async (deps: ConnectionDeps, asked: Asked): Promise<Template> => {
+  const { connection, token, wanted } = await open(deps, asked.accountId);
+  const create = async (): Promise<Template> => {
+    const { ttlSeconds } = deps.template;
+    const made = { ...wanted, ttlSeconds };
+    const status = await deps.management.createTemplate(token, connection.wabaId, made);
+    return { ...wanted, status: templateStatusOf(status) };
+  };
+  const found = await asConnection(deps, connection, async () => {
+    const before = await look(deps, connection, token, wanted);
+    if (pick(before, wanted)?.status !== 'not_created') return before;
+    const others = before.filter(({ language }) => language !== wanted.language);
+    try {
+      return [...others, await create()];
+    } catch (error) {
+      // Somebody was faster: theirs is as good.
+      if (isThere(error)) return look(deps, connection, token, wanted);
+      throw error;
+    }
+  });
+  await note(deps, connection, found, asked.requestId);
+  return pick(found, wanted) ?? { ...wanted, status: 'unknown' };
+};
