@@ -15,7 +15,13 @@ test('messages are listed newest first, with and without the plus, encoded or no
       body.messages.map(({ code }: { code: string }) => code),
       ['222222', '111111'],
     );
-    t.deepEqual(Object.keys(body.messages[0]), ['channel', 'code', 'text', 'at', 'phone_number_id']);
+    t.deepEqual(Object.keys(body.messages[0]), [
+      'channel',
+      'code',
+      'text',
+      'at',
+      'phone_number_id',
+    ]);
   }
   t.deepEqual((await call(`${sim.url}/phones/+14155550199/messages`)).body, { messages: [] });
 });
