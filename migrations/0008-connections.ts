@@ -31,6 +31,7 @@ export const up = async (knex: Knex): Promise<void> => {
       status VARCHAR(32) CHARACTER SET ascii NOT NULL,
       checked_at BIGINT UNSIGNED NULL,
       news_at BIGINT UNSIGNED NULL,
+      changed_at BIGINT UNSIGNED NULL,
       PRIMARY KEY (connection_id, name, language),
       CONSTRAINT whatsapp_templates_connection FOREIGN KEY (connection_id)
         REFERENCES whatsapp_connections (id) ON DELETE CASCADE

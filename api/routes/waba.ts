@@ -67,7 +67,9 @@ const connect = route({
     phone_number_id: phoneNumberId(),
     access_token: text()
       .min(1)
-      .description('Token with the permissions to send from the number and to manage templates.'),
+      .description(
+        'Token that may send from the number and manage templates; issued for the Meta app of this service, or receipts do not reach it.',
+      ),
     waba_id: optional(
       wabaId().description('Its WhatsApp Business account; templates need it to be looked after.'),
     ),

@@ -92,21 +92,26 @@ export const chooseTemplate = (
 /** How far the provider's clock may be behind ours, when its news is compared with what it told us when asked. */
 const clockToleranceMs = 60_000;
 
-/** What is stored of a template: its state, when the provider was last asked, and the time of the last news. */
-export type KnownTemplate = { status: TemplateStatus; checkedAt: number; newsAt: number };
+/** What is stored of a template (ms): when the provider was last asked, its last news, and the news that changed it. */
+export type KnownTemplate = {
+  status: TemplateStatus;
+  checkedAt: number;
+  newsAt: number;
+  changedAt: number;
+};
 
 /**
- * What news of a template means: it is what is known (it came again), it changes the state, or it is none. The
- * provider promises no order, and repeats what it is not sure to have told.
+ * What news of a template means: it changes the state, it did so before and came again, it confirms the state, or it
+ * is too old to mean anything. The provider promises no order, and repeats what it is not sure to have told.
  */
 export const judgeNews = (
   known: KnownTemplate | undefined,
   news: { status: TemplateStatus; at: number },
-): 'again' | 'change' | 'none' => {
+): 'change' | 'again' | 'confirm' | 'old' => {
   if (known === undefined) return 'change';
-  if (known.status === news.status) return known.newsAt === news.at ? 'again' : 'none';
-  const old = news.at < known.newsAt || news.at < known.checkedAt - clockToleranceMs;
-  return old ? 'none' : 'change';
+  if (news.at < known.newsAt || news.at < known.checkedAt - clockToleranceMs) return 'old';
+  if (known.status !== news.status) return 'change';
+  return known.changedAt === news.at ? 'again' : 'confirm';
 };
 
 const objectGone = 33;

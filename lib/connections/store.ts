@@ -1,13 +1,8 @@
 // Own WhatsApp numbers in MySQL: one per account, one account per number; their templates and PINs.
 import { type Database, isDuplicateKey, withLockRetry } from '../infra/mysql.ts';
 import { idBytes, idText } from '../kernel/ids.ts';
-import {
-  type BrokenReason,
-  type Connection,
-  judgeNews,
-  type KnownTemplate,
-  type Template,
-} from './rules.ts';
+import type { BrokenReason, Connection, Template } from './rules.ts';
+import { createTemplateStore, templateRow } from './template-store.ts';
 
 type Row = Record<string, unknown>;
 
@@ -17,8 +12,6 @@ export type FoundConnection = Connection & {
   /** Language the account wants; null: that of the settings. */
   accountLanguage: string | null;
 };
-
-export type TemplateNews = { name: string; language: string; status: string; at: number };
 
 const textOrNull = (value: unknown): string | null => (value === null ? null : String(value));
 const numberOrNull = (value: unknown): number | null => (value === null ? null : Number(value));
@@ -39,17 +32,6 @@ const fromRow = (row: Row, templates: Template[]): FoundConnection => ({
   sealedToken: String(row.sealed_token),
   accountLanguage: textOrNull(row.template_language),
   templates,
-});
-
-const templateRow = (connectionId: string, { name, language, status }: Template) => ({
-  connection_id: idBytes(connectionId),
-  ...{ name, language, status },
-});
-
-const knownOf = (row: Row): KnownTemplate => ({
-  status: String(row.status),
-  checkedAt: Number(row.checked_at ?? 0),
-  newsAt: Number(row.news_at ?? 0),
 });
 
 const reading = (db: Database) => {
@@ -200,59 +182,11 @@ const changing = (db: Database) => ({
   },
 });
 
-const keepingTemplates = (db: Database) => ({
-  /** Notes what the provider said of the templates when it was asked; undefined when the connection is gone. */
-  noteTemplates: async (
-    id: string,
-    templates: readonly Template[],
-    now: number,
-  ): Promise<true | undefined> =>
-    withLockRetry(() =>
-      db.transaction(async (trx) => {
-        const key = { id: idBytes(id) };
-        const found = await trx('whatsapp_connections').where(key).forUpdate().first('id');
-        if (found === undefined) return undefined;
-        const rows = templates.map((one) => ({ ...templateRow(id, one), checked_at: now }));
-        if (rows.length > 0) {
-          await trx('whatsapp_templates')
-            .insert(rows)
-            .onConflict(['connection_id', 'name', 'language'])
-            .merge(['status', 'checked_at']);
-        }
-        return true;
-      }),
-    ),
-
-  /**
-   * Takes news of a template, unless something newer is known. Answers whether the news is what is known now, also
-   * when it came a second time.
-   */
-  takeNews: async (connectionId: string, news: TemplateNews): Promise<boolean> =>
-    withLockRetry(() =>
-      db.transaction(async (trx) => {
-        const { name, language, status, at } = news;
-        const id = idBytes(connectionId);
-        const found = await trx('whatsapp_connections').where({ id }).forUpdate().first('id');
-        if (found === undefined) return false;
-        const key = { connection_id: id, name, language };
-        const row = await trx<Row>('whatsapp_templates').where(key).first();
-        const judged = judgeNews(row && knownOf(row), news);
-        if (judged === 'change') {
-          await trx('whatsapp_templates')
-            .insert({ ...key, status, news_at: at })
-            .onConflict(['connection_id', 'name', 'language'])
-            .merge(['status', 'news_at']);
-        }
-        return judged !== 'none';
-      }),
-    ),
-});
-
 export type ConnectionStore = ReturnType<typeof createConnectionStore>;
 
 export const createConnectionStore = (db: Database) => ({
   ...reading(db),
   ...replacing(db),
   ...changing(db),
-  ...keepingTemplates(db),
+  ...createTemplateStore(db),
 });

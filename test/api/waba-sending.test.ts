@@ -95,6 +95,17 @@ test.serial(
   },
 );
 
+test.serial('a connection and its end hold in another process within a second', async (t) => {
+  const customer = await stack.customer();
+  const isShared = async () => (await stack.worker.resolveSender(customer.accountId))?.shared;
+  t.true(await isShared());
+  await connect(customer.live, await aBusiness(stack));
+  await eventually(t, async () => (await isShared()) === false || undefined, 1_000);
+  await leave(customer);
+  await eventually(t, async () => (await isShared()) || undefined, 1_000);
+  t.pass();
+});
+
 test.serial('other accounts go on sending from the shared number', async (t) => {
   const { customer, business } = await ready(t);
   const other = await stack.customer();
