@@ -1,4 +1,5 @@
 // Joi fields that several routes share: each once, with the words a caller reads when it is wrong.
+import { readCursor } from '../lib/kernel/cursor.ts';
 import { e164Pattern } from '../lib/kernel/phone.ts';
 import {
   flag,
@@ -7,8 +8,10 @@ import {
   nullable,
   object,
   oneOf,
+  optional,
   type Schema,
   text,
+  withDefault,
 } from '../lib/kernel/schema.ts';
 
 export const phone = () =>
@@ -51,6 +54,21 @@ export const email = () =>
 
 export const password = () =>
   text().min(8).max(128).description('Password, 8 to 128 characters, taken as typed.');
+
+export const mode = () => oneOf('live', 'test').description('live goes out; test is the sandbox.');
+
+/** What every list takes; `max` is the most one page holds. */
+export const listQuery = (max: number) => ({
+  limit: withDefault(integer().min(1).max(max).description('Items per page.'), Math.min(50, max)),
+  before: optional(cursor()),
+});
+
+/** A cursor of a list, read into the id in it. */
+const cursor = () =>
+  text()
+    .custom((value: string, helpers) => readCursor(value) ?? helpers.error('string.cursor'))
+    .description('The next_before of the page before this one.')
+    .messages({ 'string.cursor': 'must be a next_before of this list' });
 
 /** A page of a list: newest first; `next_before` is null at the end. */
 export const page = <T>(item: Schema<T>) =>

@@ -18,10 +18,13 @@ const refine = (schema: Json, described: Joi.Description): Json => {
   const examples = described.examples as unknown[] | undefined;
   const keys = described.keys as Record<string, Joi.Description> | undefined;
   const properties = schema.properties as Record<string, Json> | undefined;
+  const items = schema.items as Json | undefined;
+  const [item] = (described.items ?? []) as Joi.Description[];
   return {
     ...schema,
     ...(examples ? { examples } : {}),
     ...withNull(schema),
+    ...(items && item ? { items: refine(items, item) } : {}),
     ...(properties && keys
       ? {
           properties: Object.fromEntries(

@@ -9,11 +9,13 @@ import { keyRoutes } from './routes/keys.ts';
 import { metaRoutes } from './routes/meta.ts';
 import { otpRoutes } from './routes/otp.ts';
 import { securityRoutes } from './routes/security.ts';
+import { totpRoutes } from './routes/totp.ts';
 import { wabaRoutes } from './routes/waba.ts';
 
 export const routes: readonly Route[] = [
   ...healthRoutes,
   ...otpRoutes,
+  ...totpRoutes,
   ...accessRoutes,
   ...accountRoutes,
   ...keyRoutes,

@@ -12,6 +12,7 @@ const makeSecrets = (): Record<string, string> => ({
   CODE_PEPPERS: namedKey(),
   PHONE_PEPPER: namedKey(),
   SEALING_KEYS: namedKey(),
+  TOTP_KEYS: namedKey(),
   OPS_TOKEN: randomBytes(24).toString('hex'),
 });
 

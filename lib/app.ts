@@ -48,6 +48,8 @@ import { createResolveSender } from './sender/resolve.ts';
 import { createAuthenticateSession } from './sessions/authenticate.ts';
 import { createSessionStore } from './sessions/store.ts';
 import { createSignupStore } from './signup/store.ts';
+import { createGuesses } from './totp/guesses.ts';
+import { createTotpStore } from './totp/store.ts';
 
 export const version = '0.1.0';
 
@@ -114,6 +116,9 @@ const openStores = ({ db, redis, broker }: Infra, { config, clock, log }: Requir
     recipients: createRecipientKeys(phonePepper),
     announcer: createAnnouncer(broker),
     quote: createQuoteSend(),
+    totp: createTotpStore(db),
+    totpSealer: config.totpKeys.length > 0 ? createSealer(config.totpKeys) : undefined,
+    guesses: createGuesses(redis, prefix),
     resolveSender: createResolveSender({ config, connections, revocations, sealer, clock }),
     senders: createSenderWatch({ redis, prefix, clock, log }),
   };
@@ -135,6 +140,7 @@ const openHouse = async (options: AppOptions) => {
     stores.revocations.stop();
     await stores.announcer.drain();
     await stores.messages.drain();
+    await stores.totp.drain();
     await infra.broker.close();
     await closeRedis(infra.redis);
     await infra.db.destroy();
@@ -212,6 +218,7 @@ export const createApiApp = async (options: AppOptions) => {
     health: createHealth(house),
     sends: flow,
     verifies: flow,
+    totpVerifies: { ...house, quoteTotp: () => Promise.resolve(0) },
     close: async () => {
       guard.stop();
       await keyUses.stop();

@@ -26,6 +26,7 @@ const row = [
   'lib/links',
   'lib/otp',
   'lib/recovery',
+  'lib/totp',
   'lib/health.ts',
   'lib/app.ts',
 ];

@@ -31,6 +31,7 @@ const secrets = ({ secret }: State): Record<string, string> => ({
   CODE_PEPPERS: secret('codePepper', namedKey),
   PHONE_PEPPER: secret('phonePepper', namedKey),
   SEALING_KEYS: secret('sealingKey', namedKey),
+  TOTP_KEYS: secret('totpKey', namedKey),
   OPS_TOKEN: secret('opsToken'),
 });
 

@@ -38,9 +38,18 @@ export const otpauthUrl = (given: { issuer: string; label: string; secret: strin
   return `otpauth://totp/${encode(issuer)}:${encode(label)}?${query}`;
 };
 
-/** The address as a PNG data URI, below 4 kB. */
-export const qrDataUri = (url: string): Promise<string> =>
-  toDataURL(url, { errorCorrectionLevel: 'M', margin: 2, scale: 4 });
+/** Most characters of a QR code's data URI. */
+const qrMax = 4096;
+
+/** The address as a PNG data URI of at most 4 kB: a long address gets smaller dots. */
+export const qrDataUri = async (url: string): Promise<string> => {
+  let uri = '';
+  for (const scale of [4, 3, 2, 1]) {
+    uri = await toDataURL(url, { errorCorrectionLevel: 'M', margin: 2, scale });
+    if (uri.length <= qrMax) return uri;
+  }
+  return uri;
+};
 
 /** The step a time (ms) lies in. */
 export const stepAt = (nowMs: number): number => Math.floor(nowMs / 1000 / stepSeconds);

@@ -78,6 +78,12 @@ export const settings = {
     'Keys that seal secrets at rest and codes in queues: id:base64 of 32 bytes, newest first.',
   ),
 
+  totpKeys: secret(
+    'TOTP_KEYS',
+    namedKeys().default([]),
+    'Keys that seal the secrets of authenticator apps: id:base64 of 32 bytes, newest first. Empty: TOTP answers TOTP_NOT_CONFIGURED.',
+  ),
+
   sendDeadlineMs: setting(
     'SEND_DEADLINE_MS',
     milliseconds(500, 60_000, 10_000),

@@ -27,6 +27,16 @@ const optionalMark = 'optional';
 export const optional = <T>(schema: Schema<T>): Optional<T> =>
   schema.optional().meta({ [optionalMark]: true }) as Optional<T>;
 
+/** Marks a member that may be left out and is then `value`: whoever reads the checked object finds it there. */
+export const withDefault = <T extends string | number | boolean>(
+  schema: Schema<T>,
+  value: T,
+): Schema<T> =>
+  schema
+    .optional()
+    .default(value)
+    .meta({ [optionalMark]: true }) as Schema<T>;
+
 const isOptional = (schema: Joi.Schema): boolean =>
   (schema.describe().metas ?? []).some((meta: Record<string, unknown>) => meta[optionalMark]);
 

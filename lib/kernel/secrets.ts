@@ -45,6 +45,8 @@ export type Sealer = {
   seal(text: string, context: SealContext): string;
   /** Opens what `seal` made. Throws when the key is unknown, or text or context were changed. */
   open(sealed: string, context: SealContext): string;
+  /** Whether the newest key sealed it. */
+  isCurrent(sealed: string): boolean;
 };
 
 const nonceBytes = 12;
@@ -98,5 +100,7 @@ export const createSealer = (keys: readonly NamedKey[]): Sealer => {
     return Buffer.concat([plain, decipher.final()]).toString('utf8');
   };
 
-  return { seal, open };
+  const isCurrent = (sealed: string): boolean => sealed.startsWith(`${version}.${current.id}.`);
+
+  return { seal, open, isCurrent };
 };

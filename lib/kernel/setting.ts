@@ -51,7 +51,7 @@ const parseKeys = (value: string): NamedKey[] =>
   });
 
 /** "id:base64" pairs, newest first: the first is used for new things, all of them for old ones. */
-export const namedKeys = (): Schema<NamedKey[]> =>
+export const namedKeys = (): Schema<NamedKey[]> & Joi.StringSchema =>
   Joi.string().custom((value: string, helpers) => {
     const keys = parseKeys(value);
     const sound = keys.every(
@@ -60,7 +60,7 @@ export const namedKeys = (): Schema<NamedKey[]> =>
     return sound
       ? keys
       : helpers.message({ custom: 'must be id:base64 of 32 bytes, or several after commas' });
-  }) as unknown as Schema<NamedKey[]>;
+  }) as unknown as Schema<NamedKey[]> & Joi.StringSchema;
 
 /** A whole number of milliseconds within bounds. */
 export const milliseconds = (min: number, max: number, standard: number) =>

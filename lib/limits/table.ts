@@ -14,6 +14,8 @@ export type Operation =
   | 'key_change'
   | 'webhook_change'
   | 'profile_change'
+  | 'totp_change'
+  | 'totp_verify'
   | 'connect'
   | 'register'
   | 'forgot'
@@ -179,6 +181,16 @@ export const readTable = [
     hour,
     guarding('profile_change', 'pc', 'Same account (profile, settings)'),
   ),
+  row(
+    'totp_change',
+    300,
+    minute,
+    guarding('totp_change', 'tc', 'Same account (TOTP enroll, disable)'),
+  ),
+  row('totp_verify', 300, minute, {
+    ...guarding('totp_verify', 'tv', 'Same API credential (TOTP verify)'),
+    dimension: 'credential',
+  }),
   row('connect', 30, hour, guarding('connect', 'cw', 'Same account (connection, template)')),
   // The contract's backstop for calls that name no account: its upper end, since one address may be many servers.
   row('source_send', 40, hour, {

@@ -3,8 +3,8 @@ import type { ChannelResult } from '../channels/channel.ts';
 import type { ErrorCode, ErrorExtras } from '../kernel/errors.ts';
 import type { ChannelName } from '../messages/rules.ts';
 
-/** Where an outcome arises: before the send is published, at a channel, or at the verify. */
-type Stage = 'admission' | 'channel' | 'verify';
+/** Where an outcome arises: before the send is published, at a channel, at the verify, or with TOTP alone. */
+type Stage = 'admission' | 'channel' | 'verify' | 'totp';
 
 export type MagicNumber = { phone: string; stage: Stage; code: ErrorCode; about: string };
 
@@ -61,6 +61,7 @@ export const magicNumbers: readonly MagicNumber[] = [
   magic('5031', 'channel', 'TELEGRAM_UNAVAILABLE', 'Telegram was the only way and is down.'),
   magic('5032', 'channel', 'CENTRAL_WHATSAPP_PAUSED', 'The shared number is paused.'),
   magic('5033', 'admission', 'FREE_TRIAL_PAUSED', 'The free trial is paused.'),
+  magic('5035', 'totp', 'TOTP_NOT_CONFIGURED', 'TOTP is not available at the moment.'),
   magic('5034', 'admission', 'SERVICE_UNAVAILABLE', 'The service takes no sends at the moment.'),
 ];
 
@@ -75,13 +76,40 @@ export const magicError = (phone: string, stage: Stage): ErrorCode | undefined =
   return entry?.stage === stage ? entry.code : undefined;
 };
 
+// What a send and a TOTP verification have in common: both are limited and paid for.
+const ofTotpVerify = new Set<ErrorCode>([
+  ...(['INSUFFICIENT_CREDITS', 'DEPOSIT_REQUIRED', 'SPEND_CAP_EXCEEDED'] as const),
+  ...(['TOO_MANY_ATTEMPTS', 'BILLING_ERROR'] as const),
+]);
+const ofTotp = new Set<ErrorCode>([
+  ...(['RATE_LIMIT_EXCEEDED', 'INTERNAL_ERROR', 'SERVICE_UNAVAILABLE'] as const),
+]);
+const ofTotpEnroll = new Set<ErrorCode>(['INVALID_PHONE']);
+
+/** The error a number stands for in a call of TOTP. */
+export const totpMagic = (
+  phone: string,
+  operation: 'enroll' | 'verify' | 'disable',
+): ErrorCode | undefined => {
+  const entry = byPhone.get(phone);
+  if (!entry) return undefined;
+  const { code, stage } = entry;
+  const applies =
+    ofTotp.has(code) ||
+    (stage === 'totp' && operation !== 'disable') ||
+    (operation === 'verify' && ofTotpVerify.has(code)) ||
+    (operation === 'enroll' && ofTotpEnroll.has(code));
+  return applies ? code : undefined;
+};
+
 const waitSeconds = 30;
 
 /** The members an error of the sandbox carries: those the real one would. */
 export const magicExtras = (code: ErrorCode, now: number): ErrorExtras => {
   if (code === 'INVALID_CODE') return { attempts_remaining: 4 };
   const limited = code === 'RATE_LIMIT_EXCEEDED' || code === 'TOO_MANY_ATTEMPTS';
-  const waits = limited || /LIMIT|CAP|PAUSED|UNAVAILABLE|IN_PROGRESS/.test(code);
+  const waits =
+    limited || /LIMIT|CAP|PAUSED|UNAVAILABLE|IN_PROGRESS|TOTP_NOT_CONFIGURED/.test(code);
   if (!waits) return {};
   const wait = { retry_after_seconds: waitSeconds };
   if (!limited) return wait;

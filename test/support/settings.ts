@@ -40,6 +40,7 @@ export const testEnvironment = (
   CODE_PEPPERS: key(),
   PHONE_PEPPER: key(),
   SEALING_KEYS: key(),
+  TOTP_KEYS: key(),
   WHATSAPP_BASE_URL: `${simUrl}/graph`,
   WHATSAPP_PHONE_NUMBER_ID: shared.whatsapp.phoneNumberId,
   WHATSAPP_WABA_ID: shared.whatsapp.wabaId,

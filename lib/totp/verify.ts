@@ -1,0 +1,135 @@
+// Verifying a TOTP code: a step counts once, a wrong code is counted, and everything is logged.
+import { matchStep } from '../kernel/authenticator.ts';
+import { fail } from '../kernel/errors.ts';
+import { newId } from '../kernel/ids.ts';
+import type { RecipientKeys } from '../kernel/recipients.ts';
+import type { Sealer } from '../kernel/secrets.ts';
+import {
+  type EnrollDeps,
+  requireSealer,
+  seedContext,
+  type TotpCommand,
+  totpEvent,
+} from './enroll.ts';
+import type { Guesses } from './guesses.ts';
+import { blockMs, type Enrollment, failedAttempts, isActive } from './rules.ts';
+import type { LogEntry } from './store.ts';
+
+/** What a verification costs, or the error that says why it may not be made; asked before the code is looked at. */
+export type QuoteTotp = (command: TotpCommand) => Promise<number>;
+
+export type VerifyDeps = EnrollDeps & {
+  guesses: Guesses;
+  recipients: RecipientKeys;
+  quoteTotp: QuoteTotp;
+  broker: { ready(): boolean };
+};
+
+export type Verified = { verified: boolean; attemptsRemaining: number; firstConfirm: boolean };
+
+const retrySeconds = 5;
+
+const blocked = (waitMs: number, now: number) => {
+  const seconds = Math.max(Math.ceil(waitMs / 1000), 1);
+  return fail('TOO_MANY_ATTEMPTS', {
+    ...{ reason: 'failed_verifications', layer: 'origin', dimension: 'recipient' },
+    retry_after_seconds: seconds,
+    reset_at: new Date(now + seconds * 1000).toISOString(),
+    window_seconds: blockMs / 1000,
+    limit: failedAttempts,
+  });
+};
+
+const openSeed = (sealer: Sealer, { id, seed }: Enrollment): string =>
+  sealer.open(seed ?? '', seedContext(id));
+
+type Attempt = { command: TotpCommand; enrollment: Enrollment; priceMicros: number; now: number };
+
+const note = (
+  deps: VerifyDeps,
+  { command, enrollment, priceMicros }: Attempt,
+  result: Pick<LogEntry, 'status' | 'step' | 'reason'>,
+): Promise<void> =>
+  deps.totp.log({
+    id: newId(),
+    ...{ subject: command.subject, enrollmentId: enrollment.id, requestId: command.requestId },
+    priceMicros: result.status === 'verified' ? priceMicros : 0,
+    ...result,
+  });
+
+/** The step is used up before anything is answered: of many who bring the same code, one is first. */
+const accept = async (
+  deps: VerifyDeps,
+  attempt: Attempt,
+  given: { step: number; secret: string; recipient: string },
+): Promise<{ confirmed: boolean } | undefined> => {
+  const { command, enrollment, priceMicros, now: at } = attempt;
+  const { subject, requestId } = command;
+  const { step, secret, recipient } = given;
+  const { id, seed, state } = enrollment;
+  const sealer = requireSealer(deps);
+  const resealed = sealer.isCurrent(seed ?? '') ? undefined : sealer.seal(secret, seedContext(id));
+  const use = { id, step, at, resealed };
+  const first = state === 'unconfirmed';
+  const confirmed = first && (await deps.totp.useStep(subject, { ...use, state: 'unconfirmed' }));
+  // Another call may have confirmed it meanwhile, by an earlier step.
+  if (!confirmed && !(await deps.totp.useStep(subject, { ...use, state: 'confirmed' }))) {
+    return undefined;
+  }
+  await note(deps, attempt, { status: 'verified', step, reason: null });
+  await deps.guesses.clear(recipient);
+  const about = { subject, requestId, at, id };
+  if (confirmed) await deps.announcer.announce(totpEvent('totp.enrolled', about));
+  await deps.announcer.announce(totpEvent('totp.verified', { ...about, step, priceMicros }));
+  return { confirmed };
+};
+
+const findActive = async (deps: VerifyDeps, command: TotpCommand, now: number) => {
+  const enrollment = await deps.totp.find(command.subject);
+  if (!enrollment || !isActive(enrollment, now)) throw fail('TOTP_NOT_ENROLLED');
+  return enrollment;
+};
+
+/**
+ * POST /v1/totp/verify. A wrong code is no error but `verified: false`, and so is a code whose step was used, which
+ * does not count as a guess.
+ * @throws TOTP_NOT_ENROLLED, TOO_MANY_ATTEMPTS, TOTP_NOT_CONFIGURED, SERVICE_UNAVAILABLE, what the quote throws
+ */
+export const verifyTotp = async (
+  deps: VerifyDeps,
+  command: TotpCommand & { code: string },
+): Promise<Verified> => {
+  const sealer = requireSealer(deps);
+  // A step is used up by being right, so nothing is checked that could not be announced.
+  if (!deps.broker.ready()) {
+    throw fail('SERVICE_UNAVAILABLE', { retry_after_seconds: retrySeconds });
+  }
+  const now = deps.clock.now();
+  const enrollment = await findActive(deps, command, now);
+  const priceMicros = await deps.quoteTotp(command);
+  const { accountId, mode, phone } = command.subject;
+  const recipient = deps.recipients.ofRecipient(accountId, mode, phone);
+  const secret = openSeed(sealer, enrollment);
+  const step = matchStep({ secret, code: command.code, nowMs: now });
+  const judgement = await deps.guesses.judge(recipient, step !== undefined, now);
+  const attempt: Attempt = { command, enrollment, priceMicros, now };
+  if (judgement.kind === 'blocked') {
+    await note(deps, attempt, { status: 'failed', step: null, reason: 'blocked' });
+    throw blocked(judgement.waitMs, now);
+  }
+  if (step === undefined) {
+    await note(deps, attempt, { status: 'failed', step: null, reason: 'wrong_code' });
+    return refused(judgement.remaining);
+  }
+  const accepted = await accept(deps, attempt, { step, secret, recipient });
+  if (!accepted) {
+    await note(deps, attempt, { status: 'failed', step: null, reason: 'used_code' });
+    return refused(judgement.remaining);
+  }
+  const { confirmed: firstConfirm } = accepted;
+  return { verified: true, attemptsRemaining: failedAttempts, firstConfirm };
+};
+
+const refused = (attemptsRemaining: number): Verified => ({
+  ...{ verified: false, attemptsRemaining, firstConfirm: false },
+});
