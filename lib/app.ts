@@ -48,6 +48,7 @@ import { createResolveSender } from './sender/resolve.ts';
 import { createAuthenticateSession } from './sessions/authenticate.ts';
 import { createSessionStore } from './sessions/store.ts';
 import { createSignupStore } from './signup/store.ts';
+import { createAttemptStore } from './totp/attempt-store.ts';
 import { createGuesses } from './totp/guesses.ts';
 import { createTotpStore } from './totp/store.ts';
 
@@ -117,6 +118,7 @@ const openStores = ({ db, redis, broker }: Infra, { config, clock, log }: Requir
     announcer: createAnnouncer(broker),
     quote: createQuoteSend(),
     totp: createTotpStore(db),
+    attempts: createAttemptStore(db),
     totpSealer: config.totpKeys.length > 0 ? createSealer(config.totpKeys) : undefined,
     guesses: createGuesses(redis, prefix),
     resolveSender: createResolveSender({ config, connections, revocations, sealer, clock }),
@@ -140,7 +142,7 @@ const openHouse = async (options: AppOptions) => {
     stores.revocations.stop();
     await stores.announcer.drain();
     await stores.messages.drain();
-    await stores.totp.drain();
+    await stores.attempts.drain();
     await infra.broker.close();
     await closeRedis(infra.redis);
     await infra.db.destroy();

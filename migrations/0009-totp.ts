@@ -1,4 +1,4 @@
-// TOTP: one enrollment per account, mode and phone, and a log of every verification.
+// TOTP: one enrollment per account, mode and phone, the steps that were used, and a log of every verification.
 import type { Knex } from 'knex';
 
 export const up = async (knex: Knex): Promise<void> => {
@@ -10,11 +10,19 @@ export const up = async (knex: Knex): Promise<void> => {
       id BINARY(16) NOT NULL,
       state ENUM('unconfirmed', 'confirmed', 'disabled') NOT NULL,
       seed TEXT CHARACTER SET ascii NULL,
-      last_step BIGINT UNSIGNED NOT NULL DEFAULT 0,
       created_at BIGINT UNSIGNED NOT NULL,
       confirmed_at BIGINT UNSIGNED NULL,
       PRIMARY KEY (account_id, mode, phone),
       UNIQUE KEY totp_enrollments_id (id)
+    ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4`);
+  // A step counts once: this key is what decides. Rows are of no use once their step has passed.
+  await knex.raw(`
+    CREATE TABLE totp_steps (
+      enrollment_id BINARY(16) NOT NULL,
+      step BIGINT UNSIGNED NOT NULL,
+      attempt_id BINARY(16) NOT NULL,
+      PRIMARY KEY (enrollment_id, step),
+      KEY totp_steps_age (step)
     ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4`);
   await knex.raw(`
     CREATE TABLE totp_log (
@@ -36,5 +44,6 @@ export const up = async (knex: Knex): Promise<void> => {
 
 export const down = async (knex: Knex): Promise<void> => {
   await knex.schema.dropTable('totp_log');
+  await knex.schema.dropTable('totp_steps');
   await knex.schema.dropTable('totp_enrollments');
 };

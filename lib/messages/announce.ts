@@ -9,7 +9,7 @@ export type Announcer = {
    * Resolves when the broker has confirmed the event; throws when it has not. An event that somebody waits for goes
    * at once; the others gather for a moment longer, since a message costs the broker the same with one or fifty.
    */
-  announce(event: EventWire): Promise<void>;
+  announce(event: EventWire, urgency?: { urgent: boolean }): Promise<void>;
   drain(): Promise<void>;
 };
 
@@ -52,8 +52,8 @@ export const createAnnouncer = (broker: Pick<Broker, 'emit' | 'replyAddress'>): 
   };
 
   return {
-    announce: async (event) => {
-      await groupOf(event.type, event.waiter !== undefined).add(event);
+    announce: async (event, { urgent } = { urgent: event.waiter !== undefined }) => {
+      await groupOf(event.type, urgent).add(event);
     },
     drain: async () => {
       await Promise.all([...groups.values()].map((group) => group.drain()));

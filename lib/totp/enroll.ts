@@ -61,7 +61,7 @@ export const enrollTotp = async (
     verdict = judgeEnroll(present, replace);
     if (verdict === 'refuse') return undefined;
     const seed = sealer.seal(secret, seedContext(id));
-    return { id, seed, at, state: 'unconfirmed', lastStep: 0, createdAt: at };
+    return { id, seed, at, state: 'unconfirmed', createdAt: at };
   });
   if (verdict === 'refuse') throw fail('ALREADY_ENROLLED');
   const issuer = account.company ?? account.name;

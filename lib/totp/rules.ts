@@ -19,7 +19,6 @@ export type Enrollment = {
   state: EnrollmentState;
   /** Sealed; null once disabled. */
   seed: string | null;
-  lastStep: number;
   createdAt: number;
 };
 

@@ -1,10 +1,8 @@
-// TOTP enrollments and their log, in MySQL.
+// TOTP enrollments in MySQL.
 import type { Database } from '../infra/mysql.ts';
 import { withLockRetry } from '../infra/mysql.ts';
-import { isOutage } from '../infra/outages.ts';
 import { createGrouper } from '../kernel/grouper.ts';
 import { idBytes, idText } from '../kernel/ids.ts';
-import type { Mode } from '../messages/rules.ts';
 import type { Enrollment, EnrollmentState, Subject } from './rules.ts';
 
 type Row = Record<string, unknown>;
@@ -17,56 +15,40 @@ const fromRow = (row: Row): Enrollment => ({
   id: idText(row.id as Buffer),
   state: row.state as EnrollmentState,
   seed: row.seed === null ? null : String(row.seed),
-  lastStep: Number(row.last_step),
   createdAt: Number(row.created_at),
 });
 
-export type LogEntry = {
-  id: string;
-  subject: Subject;
-  enrollmentId: string;
-  step: number | null;
-  status: 'verified' | 'failed';
-  reason: 'wrong_code' | 'used_code' | 'blocked' | null;
-  priceMicros: number;
-  requestId: string;
-};
+const nameOf = ({ accountId, mode, phone }: Subject): string => `${accountId} ${mode} ${phone}`;
 
-const toLogRow = (entry: LogEntry) => ({
-  ...keyOf(entry.subject),
-  id: idBytes(entry.id),
-  enrollment_id: idBytes(entry.enrollmentId),
-  ...{ step: entry.step, status: entry.status, reason: entry.reason },
-  ...{ price_micros: entry.priceMicros, request_id: entry.requestId },
-});
-
-const fromLogRow = (row: Row): LogEntry => ({
-  id: idText(row.id as Buffer),
-  subject: {
+const nameOfRow = (row: Row): string =>
+  nameOf({
     accountId: idText(row.account_id as Buffer),
-    mode: row.mode as Mode,
+    mode: row.mode as Subject['mode'],
     phone: String(row.phone),
-  },
-  enrollmentId: idText(row.enrollment_id as Buffer),
-  step: row.step === null ? null : Number(row.step),
-  status: row.status as LogEntry['status'],
-  reason: row.reason as LogEntry['reason'],
-  priceMicros: Number(row.price_micros),
-  requestId: String(row.request_id),
-});
+  });
 
-export type LogFilter = {
-  before: string | undefined;
-  status: LogEntry['status'] | undefined;
-  mode: Mode | undefined;
-  limit: number;
+const groupMax = 100;
+const groupWaitMs = 1;
+
+/** Look-ups of a moment share one statement: at hundreds a second a query each is most of what they cost. */
+const createFind = (db: Database) => {
+  const grouped = createGrouper<Subject, Enrollment | undefined>({
+    maxSize: groupMax,
+    maxWaitMs: groupWaitMs,
+    run: async (subjects) => {
+      const any = db<Row>('totp_enrollments');
+      for (const subject of subjects) any.orWhere(keyOf(subject));
+      const found = new Map((await any).map((row) => [nameOfRow(row), fromRow(row)]));
+      return subjects.map((subject) => found.get(nameOf(subject)));
+    },
+  });
+  return (subject: Subject): Promise<Enrollment | undefined> => grouped.add(subject);
 };
 
-const enrollments = (db: Database) => ({
-  find: async (subject: Subject): Promise<Enrollment | undefined> => {
-    const row = await db<Row>('totp_enrollments').where(keyOf(subject)).first();
-    return row === undefined ? undefined : fromRow(row);
-  },
+export type TotpStore = ReturnType<typeof createTotpStore>;
+
+export const createTotpStore = (db: Database) => ({
+  find: createFind(db),
 
   /** Runs `decide` on the enrollment while nobody else changes it; what it returns, if anything, is written. */
   change: (
@@ -81,7 +63,7 @@ const enrollments = (db: Database) => ({
         if (!next) return;
         const values = {
           ...{ id: idBytes(next.id), state: next.state, seed: next.seed },
-          ...{ last_step: next.lastStep, created_at: next.createdAt, confirmed_at: null },
+          ...{ created_at: next.createdAt, confirmed_at: null },
         };
         await trx('totp_enrollments')
           .insert({ ...key, ...values })
@@ -90,29 +72,11 @@ const enrollments = (db: Database) => ({
       }),
     ),
 
-  /**
-   * Uses a step up, if no other call used that step or a later one, in an enrollment of that state; one that was
-   * unconfirmed is confirmed by it. `resealed` replaces a seed that an older key sealed. Answers false otherwise.
-   */
-  useStep: async (
-    subject: Subject,
-    given: {
-      id: string;
-      state: Exclude<EnrollmentState, 'disabled'>;
-      step: number;
-      at: number;
-      resealed: string | undefined;
-    },
-  ): Promise<boolean> => {
+  /** Confirms an enrollment; false when another call has, or when it is another one by now. */
+  confirm: async (subject: Subject, id: string, at: number): Promise<boolean> => {
     const changed = await db('totp_enrollments')
-      .where({ ...keyOf(subject), id: idBytes(given.id), state: given.state })
-      .where('last_step', '<', given.step)
-      .update({
-        last_step: given.step,
-        state: 'confirmed',
-        confirmed_at: db.raw('COALESCE(confirmed_at, ?)', [given.at]),
-        ...(given.resealed === undefined ? {} : { seed: given.resealed }),
-      });
+      .where({ ...keyOf(subject), id: idBytes(id), state: 'unconfirmed' })
+      .update({ state: 'confirmed', confirmed_at: at });
     return changed === 1;
   },
 
@@ -130,43 +94,3 @@ const enrollments = (db: Database) => ({
       .update({ seed });
   },
 });
-
-const groupMax = 200;
-const groupWaitMs = 2;
-
-const log = (db: Database) => {
-  const inserts = createGrouper<LogEntry, undefined>({
-    maxSize: groupMax,
-    maxWaitMs: groupWaitMs,
-    blamesOne: (error) => !isOutage(error),
-    run: async (entries) => {
-      await withLockRetry(() => db('totp_log').insert(entries.map(toLogRow)));
-      return [];
-    },
-  });
-  return {
-    /** Resolves after the commit; what is logged within a moment shares one. */
-    log: async (entry: LogEntry): Promise<void> => {
-      await inserts.add(entry);
-    },
-
-    /** Newest first; at most `limit`, older than `before`. */
-    list: async (accountId: string, filter: LogFilter): Promise<LogEntry[]> => {
-      const { before, status, mode, limit } = filter;
-      const query = db<Row>('totp_log')
-        .where({ account_id: idBytes(accountId) })
-        .orderBy('id', 'desc')
-        .limit(limit);
-      if (before !== undefined) query.where('id', '<', idBytes(before));
-      if (status !== undefined) query.where({ status });
-      if (mode !== undefined) query.where({ mode });
-      return (await query).map(fromLogRow);
-    },
-
-    drain: () => inserts.drain(),
-  };
-};
-
-export type TotpStore = ReturnType<typeof createTotpStore>;
-
-export const createTotpStore = (db: Database) => ({ ...enrollments(db), ...log(db) });

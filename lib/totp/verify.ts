@@ -4,6 +4,7 @@ import { fail } from '../kernel/errors.ts';
 import { newId } from '../kernel/ids.ts';
 import type { RecipientKeys } from '../kernel/recipients.ts';
 import type { Sealer } from '../kernel/secrets.ts';
+import type { AttemptStore, LogEntry } from './attempt-store.ts';
 import {
   type EnrollDeps,
   requireSealer,
@@ -13,12 +14,12 @@ import {
 } from './enroll.ts';
 import type { Guesses } from './guesses.ts';
 import { blockMs, type Enrollment, failedAttempts, isActive } from './rules.ts';
-import type { LogEntry } from './store.ts';
 
 /** What a verification costs, or the error that says why it may not be made; asked before the code is looked at. */
 export type QuoteTotp = (command: TotpCommand) => Promise<number>;
 
 export type VerifyDeps = EnrollDeps & {
+  attempts: AttemptStore;
   guesses: Guesses;
   recipients: RecipientKeys;
   quoteTotp: QuoteTotp;
@@ -43,46 +44,29 @@ const blocked = (waitMs: number, now: number) => {
 const openSeed = (sealer: Sealer, { id, seed }: Enrollment): string =>
   sealer.open(seed ?? '', seedContext(id));
 
-type Attempt = { command: TotpCommand; enrollment: Enrollment; priceMicros: number; now: number };
-
-const note = (
-  deps: VerifyDeps,
-  { command, enrollment, priceMicros }: Attempt,
-  result: Pick<LogEntry, 'status' | 'step' | 'reason'>,
-): Promise<void> =>
-  deps.totp.log({
-    id: newId(),
-    ...{ subject: command.subject, enrollmentId: enrollment.id, requestId: command.requestId },
-    priceMicros: result.status === 'verified' ? priceMicros : 0,
-    ...result,
-  });
-
-/** The step is used up before anything is answered: of many who bring the same code, one is first. */
+/** What follows from a step that counted: the enrollment is confirmed, sealed anew if it must be, and told of. */
 const accept = async (
   deps: VerifyDeps,
-  attempt: Attempt,
-  given: { step: number; secret: string; recipient: string },
-): Promise<{ confirmed: boolean } | undefined> => {
-  const { command, enrollment, priceMicros, now: at } = attempt;
-  const { subject, requestId } = command;
-  const { step, secret, recipient } = given;
+  { subject, requestId }: TotpCommand,
+  { enrollment, entry, secret, at }: Accepted,
+): Promise<{ confirmed: boolean }> => {
   const { id, seed, state } = enrollment;
   const sealer = requireSealer(deps);
-  const resealed = sealer.isCurrent(seed ?? '') ? undefined : sealer.seal(secret, seedContext(id));
-  const use = { id, step, at, resealed };
-  const first = state === 'unconfirmed';
-  const confirmed = first && (await deps.totp.useStep(subject, { ...use, state: 'unconfirmed' }));
-  // Another call may have confirmed it meanwhile, by an earlier step.
-  if (!confirmed && !(await deps.totp.useStep(subject, { ...use, state: 'confirmed' }))) {
-    return undefined;
+  if (seed !== null && !sealer.isCurrent(seed)) {
+    await deps.totp.reseal(id, seed, sealer.seal(secret, seedContext(id)));
   }
-  await note(deps, attempt, { status: 'verified', step, reason: null });
-  await deps.guesses.clear(recipient);
+  // Another call may have confirmed it meanwhile, by another step.
+  const confirmed = state === 'unconfirmed' && (await deps.totp.confirm(subject, id, at));
   const about = { subject, requestId, at, id };
   if (confirmed) await deps.announcer.announce(totpEvent('totp.enrolled', about));
-  await deps.announcer.announce(totpEvent('totp.verified', { ...about, step, priceMicros }));
+  const { step, priceMicros } = entry;
+  const verified = totpEvent('totp.verified', { ...about, step: step ?? 0, priceMicros });
+  // Somebody waits for the answer behind it.
+  await deps.announcer.announce(verified, { urgent: true });
   return { confirmed };
 };
+
+type Accepted = { enrollment: Enrollment; entry: LogEntry; secret: string; at: number };
 
 const findActive = async (deps: VerifyDeps, command: TotpCommand, now: number) => {
   const enrollment = await deps.totp.find(command.subject);
@@ -112,22 +96,24 @@ export const verifyTotp = async (
   const secret = openSeed(sealer, enrollment);
   const step = matchStep({ secret, code: command.code, nowMs: now });
   const judgement = await deps.guesses.judge(recipient, step !== undefined, now);
-  const attempt: Attempt = { command, enrollment, priceMicros, now };
+  const attempt = {
+    ...{ id: newId(), subject: command.subject, requestId: command.requestId },
+    ...{ enrollmentId: enrollment.id, priceMicros },
+  };
   if (judgement.kind === 'blocked') {
-    await note(deps, attempt, { status: 'failed', step: null, reason: 'blocked' });
+    await deps.attempts.record({ ...attempt, step: null, reason: 'blocked' });
     throw blocked(judgement.waitMs, now);
   }
   if (step === undefined) {
-    await note(deps, attempt, { status: 'failed', step: null, reason: 'wrong_code' });
+    await deps.attempts.record({ ...attempt, step: null, reason: 'wrong_code' });
     return refused(judgement.remaining);
   }
-  const accepted = await accept(deps, attempt, { step, secret, recipient });
-  if (!accepted) {
-    await note(deps, attempt, { status: 'failed', step: null, reason: 'used_code' });
-    return refused(judgement.remaining);
-  }
-  const { confirmed: firstConfirm } = accepted;
-  return { verified: true, attemptsRemaining: failedAttempts, firstConfirm };
+  // The step is used up before anything is answered: of many who bring the same code, one is first.
+  const entry = await deps.attempts.record({ ...attempt, step });
+  if (entry.status === 'failed') return refused(judgement.remaining);
+  if (judgement.remaining < failedAttempts) await deps.guesses.clear(recipient);
+  const { confirmed } = await accept(deps, command, { enrollment, entry, secret, at: now });
+  return { verified: true, attemptsRemaining: failedAttempts, firstConfirm: confirmed };
 };
 
 const refused = (attemptsRemaining: number): Verified => ({

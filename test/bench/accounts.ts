@@ -35,12 +35,15 @@ const keyRow = (accountId: string, key: string, now: number) => {
   };
 };
 
-/** Makes `count` active accounts with a live key each; answers the keys. */
-export const seedAccounts = async (db: Database, count: number): Promise<string[]> => {
+/** Makes `count` active accounts with a live key each; answers keys and ids, in one order. */
+export const seedAccounts = async (
+  db: Database,
+  count: number,
+): Promise<{ keys: string[]; ids: string[] }> => {
   const now = Date.now();
   const made = Array.from({ length: count }, (_, number) => {
     const [id, key] = [newId(), newKeyText('live')];
-    return { key, account: accountRow(id, number, now), row: keyRow(id, key, now) };
+    return { id, key, account: accountRow(id, number, now), row: keyRow(id, key, now) };
   });
   await db.batchInsert(
     'accounts',
@@ -52,5 +55,5 @@ export const seedAccounts = async (db: Database, count: number): Promise<string[
     made.map(({ row }) => row),
     perStatement,
   );
-  return made.map(({ key }) => key);
+  return { keys: made.map(({ key }) => key), ids: made.map(({ id }) => id) };
 };

@@ -18,7 +18,8 @@ export const expectedRate = (rounds: readonly Round[], operation: Operation): nu
   const own = lastRate(rounds, operation);
   if (own !== undefined) return own * margin;
   const sends = lastRate(rounds, 'deliver') ?? lastRate(rounds, 'send');
-  if (operation === 'verify' && sends !== undefined) return sends * verifyAgainstSend;
+  if ((operation === 'verify' || operation === 'totp') && sends !== undefined)
+    return sends * verifyAgainstSend;
   return (lastRate(rounds, 'bare') ?? unknownRate) * margin;
 };
 
@@ -43,7 +44,8 @@ const runSending = async (
 ): Promise<Round> => {
   const { cycle, operation, count } = at;
   const first = phones.next();
-  if (operation !== 'bare') await bench.learn(first, count);
+  if (operation === 'totp') await bench.enroll(first, count);
+  else if (operation !== 'bare') await bench.learn(first, count);
   const round = await runRound(bench, cycle, { operation, first, count });
   phones.take(round.report.used);
   return round;

@@ -1,7 +1,7 @@
 // What the load generator is asked to do and what it answers, as messages between two processes.
 
 /** The call to make: `{phone}`, and a code where the call has one. */
-export type Operation = 'bare' | 'send' | 'deliver' | 'verify';
+export type Operation = 'bare' | 'send' | 'deliver' | 'verify' | 'totp';
 
 export type LoadOrder = {
   operation: Operation;

@@ -1,7 +1,9 @@
 // The load generator, a process of its own: so many connections, each sending its next request when the last was answered.
+
+import { appCode } from '../support/authenticator.ts';
 import { createHttpLine, type HttpLine, type LineAnswer } from './http-line.ts';
 import type { LoadNews, LoadOrder, LoadReport, Operation } from './load-orders.ts';
-import { codeOf, phoneOf } from './recipients.ts';
+import { codeOf, phoneOf, totpSecret } from './recipients.ts';
 
 const maxSamples = 5;
 const sampleLength = 400;
@@ -11,12 +13,18 @@ const paths: Record<Operation, string> = {
   send: '/v1/otp/send',
   deliver: '/v1/otp/deliver',
   verify: '/v1/otp/verify',
+  totp: '/v1/totp/verify',
+};
+
+const codeFor = (operation: Operation, index: number): string | undefined => {
+  if (operation === 'totp') return appCode(totpSecret, Date.now());
+  return operation === 'deliver' || operation === 'verify' ? codeOf(index) : undefined;
 };
 
 const requestOf = ({ operation, keys, port }: LoadOrder, index: number): string => {
   const phone = phoneOf(index);
-  const coded = operation === 'deliver' || operation === 'verify';
-  const body = JSON.stringify(coded ? { phone, code: codeOf(index) } : { phone });
+  const code = codeFor(operation, index);
+  const body = JSON.stringify(code === undefined ? { phone } : { phone, code });
   const key = keys[index % keys.length];
   return [
     `POST ${paths[operation]} HTTP/1.1`,

@@ -12,6 +12,7 @@ import { seedAccounts } from './accounts.ts';
 import { watchBackground } from './background.ts';
 import { runCycles } from './cycles.ts';
 import { deleteKeys, enginePids, engineVersions, makePlaces, type Places } from './engines.ts';
+import { createEnroll } from './enrollments.ts';
 import { startLoadGenerator } from './load-client.ts';
 import { help, type Options, readOptions } from './options.ts';
 import { phoneOf } from './recipients.ts';
@@ -74,9 +75,8 @@ const measure = async (
   const { env, ports } = await makeEnvironment(session, places);
   await Promise.all([migrate(session, env), precompileAll(session, env)]);
   const db = createMysql({ url: places.product.mysql, pool: 2 });
-  const keys = await seedAccounts(db, options.accounts);
+  const { keys, ids } = await seedAccounts(db, options.accounts);
   const engines = await engineVersions(db, redis, places.product.amqp);
-  await db.destroy();
   session.say('Starting the simulators, the bare pipeline and the product…');
   await startProcesses(session, env, options.profile);
   const load = startLoadGenerator(session.signal);
@@ -87,6 +87,7 @@ const measure = async (
     pids: { ...session.supervisor.pids(), ...enginePids(), 'load generator': load.pid },
     watchedMemory: productNames,
     learn: createLearn(redis, env),
+    enroll: createEnroll(db, loadConfig(env), ids),
     checkProcesses: createCheck(session),
   };
   try {
@@ -95,6 +96,7 @@ const measure = async (
   } finally {
     load.close();
     await background.close().catch(() => undefined);
+    await db.destroy();
   }
 };
 

@@ -22,14 +22,14 @@ export const help = `npm run bench -- [options]
 
 Measures the product against a bare pipeline of the same shape, in one run on private engines:
 HTTP in, one Redis call, confirmed publish to a quorum queue, consume, HTTP out, grouped insert, reply.
-The rounds alternate: bare, send, deliver, verify, bare, send, …
+The rounds alternate: bare, send, deliver, verify, totp, bare, send, …
 
   --cycles <n>        times each round is run (3)
   --seconds <n>       timed part of a round (8)
   --warmup <n>        untimed seconds before it (2)
   --connections <n>   connections of the load generator, one request each at a time (64)
   --accounts <n>      customers the requests are spread over (1500)
-  --only <names>      some of bare,send,deliver,verify
+  --only <names>      some of bare,send,deliver,verify,totp
   --no-receipts       the simulated WhatsApp reports neither sent nor delivered
   --quick             one cycle of short rounds, to see that it runs; its figures say little
   --json              the result as JSON on standard output, the table on standard error
@@ -46,7 +46,7 @@ const flags = {
   warmup: { type: 'string', default: '2' },
   connections: { type: 'string', default: '64' },
   accounts: { type: 'string', default: '1500' },
-  only: { type: 'string', default: 'bare,send,deliver,verify' },
+  only: { type: 'string', default: 'bare,send,deliver,verify,totp' },
   receipts: { type: 'boolean', default: true },
   quick: { type: 'boolean', default: false },
   json: { type: 'boolean', default: false },
@@ -61,7 +61,7 @@ const numberOf = (name: string, text: string, min: number): number => {
   throw new Error(`--${name} must be a number of at least ${min}, not "${text}".`);
 };
 
-const known: readonly Operation[] = ['bare', 'send', 'deliver', 'verify'];
+const known: readonly Operation[] = ['bare', 'send', 'deliver', 'verify', 'totp'];
 
 const operationsOf = (text: string): Operation[] => {
   const names = text.split(',').map((name) => name.trim());

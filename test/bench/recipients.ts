@@ -14,5 +14,8 @@ export const phoneOf = (index: number): string => {
   return `+1${area}${lowest + (Math.floor(index / areas.length) % perArea)}`;
 };
 
+/** The secret every phone has enrolled for TOTP. */
+export const totpSecret = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP';
+
 /** The code a deliver sends to the phone with this number, and a verify gives back. */
 export const codeOf = (index: number): string => String(index % 1_000_000).padStart(6, '0');

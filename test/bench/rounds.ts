@@ -35,6 +35,8 @@ export type Bench = {
   watchedMemory: readonly string[];
   /** Marks these phones as known to be reached by WhatsApp. */
   learn(first: number, count: number): Promise<void>;
+  /** Enrolls these phones for TOTP. */
+  enroll(first: number, count: number): Promise<void>;
   /** @throws Error when a process of the stack died */
   checkProcesses(): void;
 };

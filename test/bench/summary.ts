@@ -67,7 +67,7 @@ export const figuresOf = (operation: Operation, all: readonly Round[]): Operatio
   const seconds = sum(reports.map((report) => report.seconds));
   const statuses = sumRecords(reports.map((report) => report.statuses));
   const cpu = sumRecords(rounds.map(({ cpuMs }) => cpuMs));
-  const sends = operation !== 'verify';
+  const sends = operation !== 'verify' && operation !== 'totp';
   return {
     ...{ operation, requests, seconds, statuses },
     throughput: requests / seconds,

@@ -7,6 +7,7 @@ export type Verdict = { name: string; value: number; target: string; met: boolea
 const minThroughput = 0.65;
 const maxP99 = 2;
 const minVerify = 1.3;
+const minTotp = 1;
 const maxMemoryMb = 200;
 /** Heaps breathe; more than this from one cycle to the next is growth. */
 const maxGrowth = 1.1;
@@ -25,8 +26,8 @@ const atMost = (name: string, value: number, max: number): Verdict => ({
   met: value <= max,
 });
 
-/** Throughput and p99 against the bare pipeline, and verify against send; those that were measured. */
-export const ratioVerdicts = ({ bare, send, deliver, verify }: Figures): Verdict[] => [
+/** Throughput and p99 against the bare pipeline, verify against send, TOTP against verify; those that were measured. */
+export const ratioVerdicts = ({ bare, send, deliver, verify, totp }: Figures): Verdict[] => [
   ...[send, deliver].flatMap((figures) =>
     figures && bare
       ? [
@@ -41,6 +42,9 @@ export const ratioVerdicts = ({ bare, send, deliver, verify }: Figures): Verdict
   ),
   ...(verify && send
     ? [atLeast('verify / send, requests/s', verify.throughput / send.throughput, minVerify)]
+    : []),
+  ...(totp && verify
+    ? [atLeast('totp / verify, requests/s', totp.throughput / verify.throughput, minTotp)]
     : []),
 ];
 
