@@ -7,7 +7,7 @@ import { rateLimitHeaders } from '../lib/limits/answers.ts';
 import { takeRead } from '../lib/limits/reads.ts';
 import { tierOf } from '../lib/limits/tier.ts';
 import type { Context } from './envelope.ts';
-import type { Auth, Callers, JsonRoute } from './route.ts';
+import type { Auth, Callers, CsvRoute, JsonRoute } from './route.ts';
 import { sourceKeyOf } from './source.ts';
 
 const headerOf = (ctx: Context): string | undefined => ctx.get('Authorization') || undefined;
@@ -29,7 +29,11 @@ const note = (app: ApiApp, ctx: Context, account: Account, mode: string | undefi
   return tier;
 };
 
-const byKey = async (app: ApiApp, ctx: Context, route: JsonRoute): Promise<Callers['key']> => {
+const byKey = async (
+  app: ApiApp,
+  ctx: Context,
+  route: JsonRoute | CsvRoute,
+): Promise<Callers['key']> => {
   const principal = await app.authenticate(headerOf(ctx)).catch((error: unknown) => {
     if (!route.sends) throw error;
     return refuseStranger(app, ctx, error);
@@ -47,7 +51,7 @@ const bySession = async (app: ApiApp, ctx: Context): Promise<Callers['session']>
 const byEither = async (
   app: ApiApp,
   ctx: Context,
-  route: JsonRoute,
+  route: JsonRoute | CsvRoute,
 ): Promise<Callers['account']> => {
   if (bearerOf(headerOf(ctx)).startsWith('sess_')) {
     return { ...(await bySession(app, ctx)), keyMode: undefined, keyId: undefined };
@@ -57,7 +61,7 @@ const byEither = async (
   return { account, session: undefined, keyMode: mode, keyId };
 };
 
-type Find = (app: ApiApp, ctx: Context, route: JsonRoute) => Promise<object>;
+type Find = (app: ApiApp, ctx: Context, route: JsonRoute | CsvRoute) => Promise<object>;
 
 // Whether the token is a good one, the call itself finds out; another kind of credential ends here.
 const byToken =

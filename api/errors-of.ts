@@ -17,6 +17,10 @@ const withOnce: ErrorCode[] = ['IDEMPOTENCY_KEY_IN_PROGRESS', 'IDEMPOTENCY_KEY_R
 /** Every code the route can answer, each once. */
 export const errorsOf = (route: Route): ErrorCode[] => {
   if (route.kind === 'raw') return [...new Set([...route.errors, ...always])];
+  if (route.kind === 'csv') {
+    const ofQuery: ErrorCode[] = route.query ? ['VALIDATION_ERROR'] : [];
+    return [...new Set([...ofQuery, ...byAuth[route.auth], ...route.errors, ...always])];
+  }
   const takesInput = route.body ?? route.params ?? route.query;
   return [
     ...new Set([

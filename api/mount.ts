@@ -1,4 +1,5 @@
 // From route values to Koa: each request goes authenticate, validate, handle, wrap, in this order.
+import { Readable } from 'node:stream';
 import Router from '@koa/router';
 import type { ApiApp } from '../lib/app.ts';
 import { fail } from '../lib/kernel/errors.ts';
@@ -6,7 +7,7 @@ import { jsonBody, readRawBody } from './body.ts';
 import { callerOf } from './caller.ts';
 import type { RequestState } from './context.ts';
 import { answerData, type Context } from './envelope.ts';
-import type { JsonRoute, RawRoute, Request, Route } from './route.ts';
+import type { CsvRoute, JsonRoute, RawRoute, Request, Route } from './route.ts';
 import { sourceKeyOf } from './source.ts';
 import { validate } from './validate.ts';
 
@@ -54,6 +55,22 @@ const serveRaw = (app: ApiApp, route: RawRoute) => async (ctx: Context) => {
   ctx.body = body;
 };
 
+const serveCsv = (app: ApiApp, route: CsvRoute) => async (ctx: Context) => {
+  const caller = await callerOf(app, ctx, route);
+  const query = route.query && validate(route.query, { ...ctx.query }, { name: 'query' });
+  const rows = await route.rows(app, { ...caller, query } as never);
+  ctx.status = 200;
+  ctx.type = 'text/csv; charset=utf-8';
+  ctx.set('Content-Disposition', `attachment; filename="${route.file}"`);
+  ctx.body = Readable.from(rows);
+};
+
+const serverOf = (app: ApiApp, route: Route) => {
+  if (route.kind === 'raw') return serveRaw(app, route);
+  if (route.kind === 'csv') return serveCsv(app, route);
+  return route.sends ? shielded(app, serveJson(app, route)) : serveJson(app, route);
+};
+
 /** Counts the sends in flight: above the bound they are refused at once rather than piled up. */
 const shielded = (app: ApiApp, serve: (ctx: Context) => Promise<void>) => {
   let inFlight = 0;
@@ -74,8 +91,7 @@ const shielded = (app: ApiApp, serve: (ctx: Context) => Promise<void>) => {
 export const mount = (app: ApiApp, routes: readonly Route[]) => {
   const router = new Router<RequestState>();
   for (const route of routes) {
-    const plain = route.kind === 'json' ? serveJson(app, route) : serveRaw(app, route);
-    const serve = route.kind === 'json' && route.sends ? shielded(app, plain) : plain;
+    const serve = serverOf(app, route);
     router.register(routerPath(route.path), [route.method], async (ctx) => {
       ctx.state.route = route.path;
       await serve(ctx as unknown as Context);

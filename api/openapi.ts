@@ -3,7 +3,7 @@ import type Joi from 'joi';
 import { type ErrorCode, errorCatalogue } from '../lib/kernel/errors.ts';
 import { toJsonSchema } from '../lib/kernel/schema.ts';
 import { errorsOf } from './errors-of.ts';
-import type { Auth, JsonRoute, RawRoute, Route } from './route.ts';
+import type { Auth, CsvRoute, JsonRoute, RawRoute, Route } from './route.ts';
 
 type Json = Record<string, unknown>;
 
@@ -89,7 +89,7 @@ const errorResponses = (route: Route): Json => {
   );
 };
 
-const parametersOf = (route: JsonRoute): Json[] => {
+const parametersOf = (route: Pick<JsonRoute, 'params' | 'query' | 'sends'>): Json[] => {
   const part = (schema: Joi.ObjectSchema | undefined, place: string): Json[] => {
     if (!schema) return [];
     const { properties = {}, required = [] } = schemaOf(schema) as {
@@ -161,6 +161,19 @@ const jsonOperation = (route: JsonRoute): Json => ({
   },
 });
 
+const csvOperation = (route: CsvRoute): Json => ({
+  parameters: parametersOf({ ...route, params: undefined }),
+  security: schemesOf[route.auth].map((name) => ({ [name]: [] })),
+  responses: {
+    '200': {
+      description: 'The file, streamed.',
+      headers: { ...requestIdHeader, ...limitHeaders },
+      content: { 'text/csv': { schema: { type: 'string' } } },
+    },
+    ...errorResponses(route),
+  },
+});
+
 const rawOperation = (route: RawRoute): Json => ({
   security: [],
   responses: {
@@ -182,11 +195,16 @@ const operationId = ({ method, path }: Route): string =>
     .map((word) => word.slice(0, 1).toUpperCase() + word.slice(1))
     .join('')}`;
 
+const detailsOf = (route: Route): Json => {
+  if (route.kind === 'raw') return rawOperation(route);
+  return route.kind === 'csv' ? csvOperation(route) : jsonOperation(route);
+};
+
 const operation = (route: Route): Json => ({
   operationId: operationId(route),
   summary: route.summary,
   tags: [route.tag],
-  ...(route.kind === 'json' ? jsonOperation(route) : rawOperation(route)),
+  ...detailsOf(route),
 });
 
 const string = (description: string, more: Json = {}): Json => ({

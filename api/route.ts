@@ -90,7 +90,21 @@ export type RawRequest = {
 
 export type RawAnswer = { status: number; body: string };
 
-export type Route = JsonRoute | RawRoute;
+/** An endpoint that answers a file of CSV, streamed. */
+export type CsvRoute = Shared & {
+  kind: 'csv';
+  auth: 'account';
+  sends: false;
+  query: Joi.ObjectSchema | undefined;
+  /** Name of the file. */
+  file: string;
+  /** Everything that can be refused is refused before the first line is made. */
+  rows(app: ApiApp, request: CsvRequest<never>): Promise<AsyncIterable<string>>;
+};
+
+export type CsvRequest<Q> = Callers['account'] & { query: Part<Q> };
+
+export type Route = JsonRoute | RawRoute | CsvRoute;
 
 type Definition<A extends Auth, B, P, Q, D> = Omit<Shared, 'errors'> & {
   auth: A;
@@ -128,3 +142,17 @@ export const rawRoute = (definition: Omit<RawRoute, 'kind' | 'auth'>): RawRoute 
   kind: 'raw',
   auth: 'none',
 });
+
+/** Ties the query of an export to the type its rows are made from. */
+export const csvRoute = <Q extends Joi.ObjectSchema | undefined = undefined>(
+  definition: Omit<CsvRoute, 'kind' | 'auth' | 'sends' | 'query' | 'rows' | 'errors'> & {
+    query?: Q;
+    rows(app: ApiApp, request: CsvRequest<Q>): Promise<AsyncIterable<string>>;
+  },
+): CsvRoute =>
+  ({
+    errors: [],
+    query: undefined,
+    ...definition,
+    ...{ kind: 'csv', auth: 'account', sends: false },
+  }) as unknown as CsvRoute;

@@ -3,6 +3,7 @@ import { openApiDocument } from './openapi.ts';
 import type { Route } from './route.ts';
 import { accessRoutes } from './routes/access.ts';
 import { accountRoutes } from './routes/account.ts';
+import { billingRoutes } from './routes/billing.ts';
 import { healthRoutes } from './routes/health.ts';
 import { inboundRoutes } from './routes/inbound.ts';
 import { keyRoutes } from './routes/keys.ts';
@@ -19,6 +20,7 @@ export const routes: readonly Route[] = [
   ...accessRoutes,
   ...accountRoutes,
   ...keyRoutes,
+  ...billingRoutes,
   ...securityRoutes,
   ...wabaRoutes,
   ...inboundRoutes,

@@ -6,10 +6,14 @@ import { type RequestState, requestContext } from './context.ts';
 import { mount } from './mount.ts';
 import type { Route } from './route.ts';
 
-const methodsAt = (routes: readonly Route[], path: string): string[] =>
-  routes
-    .filter((route) => new RegExp(`^${route.path.replace(/\{\w+\}/g, '[^/]+')}/?$`).test(path))
-    .map((route) => route.method);
+const methodsAt = (routes: readonly Route[], path: string): string[] => {
+  const literal = routes.filter((route) => route.path === path);
+  const matching = routes.filter((route) =>
+    new RegExp(`^${route.path.replace(/\{\w+\}/g, '[^/]+')}/?$`).test(path),
+  );
+  // A path that is written out is meant before one with a parameter in its place.
+  return (literal.length > 0 ? literal : matching).map((route) => route.method);
+};
 
 /** The public API over `app`. */
 export const createServer = (app: ApiApp, routes: readonly Route[]): Koa<RequestState> => {

@@ -1,7 +1,13 @@
 // The composition root: from settings to everything a process needs, and back down in reverse.
 import { createPasswords } from './accounts/passwords.ts';
 import { createAccountStore } from './accounts/store.ts';
-import { createQuoteSend } from './billing/quote.ts';
+import { createCreditStore } from './billing/credit-store.ts';
+import { createLedgerStore } from './billing/ledger-store.ts';
+import { createPoster } from './billing/post.ts';
+import { createPriceStore } from './billing/price-store.ts';
+import { createPrices } from './billing/prices.ts';
+import { createQuotes } from './billing/quote.ts';
+import { createReconcileStore } from './billing/reconcile-store.ts';
 import { createTelegram } from './channels/telegram.ts';
 import { createTurnstile } from './channels/turnstile.ts';
 import { createWhatsapp } from './channels/whatsapp.ts';
@@ -116,13 +122,35 @@ const openStores = ({ db, redis, broker }: Infra, { config, clock, log }: Requir
     }),
     recipients: createRecipientKeys(phonePepper),
     announcer: createAnnouncer(broker),
-    quote: createQuoteSend(),
+    ledger: createLedgerStore(db),
+    credit: createCreditStore(redis, prefix),
+    prices: createPriceStore(db),
+    books: createReconcileStore(db),
     totp: createTotpStore(db),
     attempts: createAttemptStore(db),
     totpSealer: config.totpKeys.length > 0 ? createSealer(config.totpKeys) : undefined,
     guesses: createGuesses(redis, prefix),
     resolveSender: createResolveSender({ config, connections, revocations, sealer, clock }),
     senders: createSenderWatch({ redis, prefix, clock, log }),
+  };
+};
+
+/** What stands between the ledger and those who ask or post. */
+const openMoney = (
+  house: Awaited<ReturnType<typeof openStores>> &
+    Pick<Required<AppOptions>, 'config' | 'clock' | 'log'>,
+) => {
+  const { config } = house;
+  const everywhereMicros = config.priceMicros;
+  return {
+    poster: createPoster(house),
+    quotes: createQuotes({
+      ...house,
+      prices: createPrices({ ...house, everywhereMicros }),
+      trialVerifications: config.trialVerifications,
+      sharedCountries: new Set(config.sharedCountries.split(',').filter(Boolean)),
+      sharedHourly: config.sharedHourly,
+    }),
   };
 };
 
@@ -138,8 +166,10 @@ const openHouse = async (options: AppOptions) => {
     redisReady(infra.redis, patienceMs).catch(() => undefined),
   ]);
   await stores.revocations.start();
+  const money = openMoney({ ...stores, ...full });
   const close = async (): Promise<void> => {
     stores.revocations.stop();
+    await money.poster.drain();
     await stores.announcer.drain();
     await stores.messages.drain();
     await stores.attempts.drain();
@@ -147,7 +177,9 @@ const openHouse = async (options: AppOptions) => {
     await closeRedis(infra.redis);
     await infra.db.destroy();
   };
-  return { ...infra, ...stores, config, clock, log, peppers: config.codePeppers, close };
+  const { trialVerifications } = config;
+  const settings = { config, clock, log, peppers: config.codePeppers, trialVerifications };
+  return { ...infra, ...stores, ...money, ...settings, close };
 };
 
 /** The provider's management calls, which are few and rare, and the template that own numbers send with. */
@@ -220,7 +252,6 @@ export const createApiApp = async (options: AppOptions) => {
     health: createHealth(house),
     sends: flow,
     verifies: flow,
-    totpVerifies: { ...house, quoteTotp: () => Promise.resolve(0) },
     close: async () => {
       guard.stop();
       await keyUses.stop();

@@ -156,7 +156,8 @@ export const billingCharge = job('billing.charge', eventsPayload, {
   retrySeconds: patient,
   maxLength: 200_000,
   prefetch: 200,
-  bindings: ['otp.verified'],
+  // What per_message accounts pay for is published straight to the queue: most sends cost nothing yet.
+  bindings: ['otp.verified', 'otp.failed', 'totp.verified'],
 });
 export const analyticsRollup = job('analytics.rollup', eventsPayload, {
   retrySeconds: patient,

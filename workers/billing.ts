@@ -1,8 +1,8 @@
-// The billing worker: settles verified messages.
+// The billing worker: settles what happened to messages and enrollments, and charges for it.
 import { billingCharge } from '../lib/jobs.ts';
-import { handleVerified } from '../lib/otp/settle.ts';
+import { handleBilling } from '../lib/otp/settle.ts';
 import { task, type Worker } from './worker.ts';
 
 export const billing: Worker = {
-  tasks: [task(billingCharge, (app) => (job, meta) => handleVerified(app, job, meta))],
+  tasks: [task(billingCharge, (app) => (job, meta) => handleBilling(app, job, meta))],
 };

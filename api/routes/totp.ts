@@ -49,8 +49,8 @@ const verify = route({
   summary: 'Checks a code of the app. A code counts once; the first right one confirms.',
   errors: [
     ...(['TOTP_NOT_ENROLLED', 'TOO_MANY_ATTEMPTS', 'TOTP_NOT_CONFIGURED'] as const),
-    ...(['INSUFFICIENT_CREDITS', 'DEPOSIT_REQUIRED', 'SPEND_CAP_EXCEEDED'] as const),
-    'BILLING_ERROR',
+    ...(['INSUFFICIENT_CREDITS', 'DEPOSIT_REQUIRED', 'FREE_TRIAL_EXHAUSTED'] as const),
+    ...(['FREE_TRIAL_PAUSED', 'SPEND_CAP_EXCEEDED', 'BILLING_ERROR'] as const),
   ],
   body: object({ phone: phone(), code: code() }),
   data: object({
@@ -62,7 +62,7 @@ const verify = route({
     const command = commandOf(request);
     refuseMagic(command.subject, 'verify', app.clock.now());
     await takeRead(app.reads, 'totp_verify', request.principal.keyId);
-    const verified = await verifyTotp(app.totpVerifies, { ...command, code: request.body.code });
+    const verified = await verifyTotp(app, { ...command, code: request.body.code });
     return {
       verified: verified.verified,
       attempts_remaining: verified.attemptsRemaining,

@@ -66,6 +66,7 @@ try {
       signups: createSignupStore(db),
       passwords: createPasswords(),
       sealer: createSealer(config.sealingKeys),
+      trialVerifications: config.trialVerifications,
     },
     await readDemo(file),
   );

@@ -55,7 +55,12 @@ const readAndInsert = (db: Database) => ({
   /** Answers false when an account with this e-mail address exists. The secrets come sealed. */
   insert: async (
     account: Account,
-    secrets: { passwordHash: string; webhookSecret: string; signupKeys: string | null },
+    secrets: {
+      passwordHash: string;
+      webhookSecret: string;
+      signupKeys: string | null;
+      trialVerifications: number;
+    },
   ): Promise<boolean> => {
     try {
       await db('accounts').insert({
@@ -65,6 +70,7 @@ const readAndInsert = (db: Database) => ({
         password_hash: secrets.passwordHash,
         webhook_secret: secrets.webhookSecret,
         signup_keys: secrets.signupKeys,
+        trial_granted: secrets.trialVerifications,
         name: account.name,
         phone: account.phone,
         company: account.company,

@@ -1,14 +1,155 @@
-// What a send costs and whether the account may make it: the one gate that prices and credit stand behind.
+// What a send or a TOTP verification costs and whether the account may make it: the one gate before anything is done.
+
+import { platformAccountId } from '../accounts/platform.ts';
 import type { Account } from '../accounts/rules.ts';
+import type { Clock } from '../kernel/clock.ts';
+import { hour } from '../kernel/clock.ts';
+import { type ErrorCode, type ErrorExtras, fail } from '../kernel/errors.ts';
+import type { Log } from '../kernel/log.ts';
+import { describeError } from '../kernel/redact.ts';
 import type { Mode, Plan } from '../messages/rules.ts';
+import type { CreditStore, ReserveRequest } from './credit-store.ts';
+import type { LedgerStore } from './ledger-store.ts';
+import type { Prices } from './prices.ts';
+import { sharedPerFree, totpPriceMicros } from './rules.ts';
 
 export type Quote = { plan: Plan; priceMicros: number };
 
-export type QuoteRequest = { account: Account; mode: Mode; country: string };
+export type QuoteRequest = {
+  account: Account;
+  mode: Mode;
+  country: string;
+  /** Id of the message; its price is held under it. */
+  messageId: string;
+  /** Whether the shared number would send it. */
+  shared: boolean;
+};
 
-/** Throws one of the 402, INTL_ and CENTRAL_ errors of the catalogue when the send may not be made. */
-export type QuoteSend = (request: QuoteRequest) => Promise<Quote>;
+export type QuoteDeps = {
+  prices: Prices;
+  credit: CreditStore;
+  ledger: LedgerStore;
+  clock: Clock;
+  log: Log;
+  trialVerifications: number;
+  /** Countries the shared number serves; empty: all. */
+  sharedCountries: ReadonlySet<string>;
+  sharedHourly: number;
+};
 
-/** Until the ledger exists every account may send, on its plan, at no price. */
-export const createQuoteSend = (): QuoteSend => (request) =>
-  Promise.resolve({ plan: request.account.billingPlan, priceMicros: 0 });
+export type Quotes = {
+  /**
+   * Plan and price of a send, frozen on its message, with the price held. Asked in this order, each error before the
+   * next question: is there a price (INTL_PRICING_NOT_CONFIGURED), does it cover the cost (INTL_PRICE_BELOW_COST), does
+   * the shared number serve the country (CENTRAL_WHATSAPP_UNSUPPORTED_REGION), is it paused
+   * (CENTRAL_WHATSAPP_PAUSED); then, in one step of Redis, the trial (DEPOSIT_REQUIRED, FREE_TRIAL_PAUSED,
+   * FREE_TRIAL_EXHAUSTED), the balance (DEPOSIT_REQUIRED, INSUFFICIENT_CREDITS), the cap (SPEND_CAP_EXCEEDED), the
+   * shared number's allowance (CENTRAL_WHATSAPP_CONNECT_REQUIRED) and hour (CENTRAL_WHATSAPP_LIMIT).
+   */
+  send(request: QuoteRequest): Promise<Quote>;
+  /** Nothing was sent: what `send` took is given back. */
+  cancel(request: QuoteRequest, quote: Quote): Promise<void>;
+  /** Plan and price of a TOTP verification; nothing is held. */
+  totp(request: { account: Account; mode: Mode }): Promise<Quote>;
+};
+
+const pausedSeconds = 60;
+
+const untilNextHour = (now: number) => {
+  const at = (Math.floor(now / hour) + 1) * hour;
+  return {
+    retry_after_seconds: Math.max(Math.ceil((at - now) / 1000), 1),
+    reset_at: new Date(at).toISOString(),
+    window_seconds: hour / 1000,
+  };
+};
+
+/** What an error of the credit step tells the caller beside its code. */
+const extrasOf = (code: ErrorCode, now: number): ErrorExtras => {
+  if (code === 'SPEND_CAP_EXCEEDED') {
+    return {
+      ...{ reason: 'spend_cap', layer: 'origin', dimension: 'account' },
+      ...untilNextHour(now),
+    };
+  }
+  if (code === 'CENTRAL_WHATSAPP_LIMIT') {
+    return { reason: 'hourly', layer: 'origin', dimension: 'account', ...untilNextHour(now) };
+  }
+  return code === 'FREE_TRIAL_PAUSED' ? { retry_after_seconds: pausedSeconds } : {};
+};
+
+/** Sandbox and platform are never charged nor asked. */
+const free = (account: Account, mode: Mode): Quote | undefined => {
+  if (account.id === platformAccountId) return { plan: 'per_message', priceMicros: 0 };
+  return mode === 'test' ? { plan: account.billingPlan, priceMicros: 0 } : undefined;
+};
+
+export const createQuotes = (deps: QuoteDeps): Quotes => {
+  const { prices, credit, ledger, clock, log, sharedCountries, sharedHourly } = deps;
+  const trialAllowance = sharedPerFree * deps.trialVerifications;
+
+  const learn = async (accountId: string, shared: boolean): Promise<void> => {
+    const [balance, sharedTotal] = await Promise.all([
+      ledger.balance(accountId),
+      shared ? ledger.countMessages(accountId, trialAllowance + 1) : undefined,
+    ]);
+    if (!balance) throw new Error('the account is gone');
+    await credit.note(accountId, balance, sharedTotal === undefined ? {} : { sharedTotal });
+  };
+
+  const reserve = async (request: ReserveRequest): Promise<Quote> => {
+    let reserved = await credit.reserve(request);
+    if (reserved.kind === 'miss') {
+      await learn(request.accountId, request.shared !== undefined);
+      reserved = await credit.reserve(request);
+    }
+    if (reserved.kind === 'miss') throw new Error('a balance that was just noted is not known');
+    if (reserved.kind === 'refused') {
+      throw fail(reserved.code, extrasOf(reserved.code, request.now));
+    }
+    return { plan: reserved.plan, priceMicros: reserved.priceMicros };
+  };
+
+  const requireShared = async (accountId: string, country: string): Promise<void> => {
+    if (sharedCountries.size > 0 && !sharedCountries.has(country)) {
+      throw fail('CENTRAL_WHATSAPP_UNSUPPORTED_REGION');
+    }
+    const paused = await Promise.all([
+      prices.isPaused('shared_number'),
+      prices.isSharedPausedFor(accountId),
+    ]);
+    if (paused.includes(true)) {
+      throw fail('CENTRAL_WHATSAPP_PAUSED', { retry_after_seconds: pausedSeconds });
+    }
+  };
+
+  const asked = async (account: Account, priceMicros: number): Promise<ReserveRequest> => ({
+    ...{ accountId: account.id, priceMicros, plan: account.billingPlan, now: clock.now() },
+    ...{ capMicros: account.spendCapHourlyMicros, trialPaused: await prices.isPaused('trial') },
+    ...{ holdId: undefined, shared: undefined },
+  });
+
+  return {
+    send: async ({ account, mode, country, messageId, shared }) => {
+      const nothing = free(account, mode);
+      if (nothing) return nothing;
+      const priceMicros = await prices.of(account.id, country);
+      if (shared) await requireShared(account.id, country);
+      return reserve({
+        ...(await asked(account, priceMicros)),
+        holdId: messageId,
+        shared: shared ? { trialAllowance, hourly: sharedHourly } : undefined,
+      });
+    },
+    cancel: async ({ account, mode, messageId, shared }, { priceMicros }) => {
+      if (free(account, mode)) return;
+      try {
+        await credit.release(account.id, { id: messageId, priceMicros }, shared);
+      } catch (error) {
+        log.warn({ reason: describeError(error) }, 'a hold is left to its end');
+      }
+    },
+    totp: async ({ account, mode }) =>
+      free(account, mode) ?? reserve(await asked(account, totpPriceMicros)),
+  };
+};

@@ -1,5 +1,6 @@
 // What a setting is, and the forms that settings have.
 import Joi from 'joi';
+import { fromUsd } from './money.ts';
 import { integer, type Schema, text } from './schema.ts';
 import type { NamedKey } from './secrets.ts';
 
@@ -71,3 +72,12 @@ export const baseUrl = (standard: string) =>
   text()
     .uri({ scheme: ['http', 'https'] })
     .default(standard);
+
+/** An amount in USD with at most six decimals, read into micro-USD. */
+export const usd = (standard: number): Schema<number> =>
+  Joi.number()
+    .min(0)
+    .max(1_000)
+    .default(standard)
+    .custom((value: number) => fromUsd(value))
+    .prefs({ convert: true }) as Schema<number>;

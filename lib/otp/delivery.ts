@@ -2,7 +2,7 @@
 
 import type { Reservations } from '../idempotency/reservations.ts';
 import type { Broker } from '../infra/queue/broker.ts';
-import { type SendJob, telegramSend, whatsappSend } from '../jobs.ts';
+import { billingCharge, type SendJob, telegramSend, whatsappSend } from '../jobs.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Log } from '../kernel/log.ts';
 import type { RecipientKeys } from '../kernel/recipients.ts';
@@ -90,7 +90,12 @@ export const recordAccepted = async (
   await within(recordPatienceMs, recorded).catch(() => undefined);
   tell(deps, waiter, { kind: 'accepted', ...accepted });
   await recorded;
-  await deps.announcer.announce(messageEvent('otp.sent', message, acceptedAt, facts));
+  const sent = messageEvent('otp.sent', message, acceptedAt, facts);
+  if (message.plan === 'per_message' && message.priceMicros > 0) {
+    const named = { messageId: sent.id, requestId: message.requestId };
+    await deps.broker.publish(billingCharge, { events: [sent] }, named);
+  }
+  await deps.announcer.announce(sent);
   if (deliveredAt !== null) {
     await deps.announcer.announce(messageEvent('otp.delivered', message, deliveredAt, facts));
   }

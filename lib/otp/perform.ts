@@ -1,6 +1,6 @@
 // One send: every check in its order, then the dispatch, then the caller's answer or error.
 
-import type { QuoteSend } from '../billing/quote.ts';
+import type { QuoteRequest, Quotes } from '../billing/quote.ts';
 import type { Reservations } from '../idempotency/reservations.ts';
 import type { Idempotency } from '../idempotency/store.ts';
 import { fail, type ServiceError } from '../kernel/errors.ts';
@@ -16,6 +16,7 @@ import type { LinkStore } from '../links/store.ts';
 import type { Message, Origin } from '../messages/rules.ts';
 import type { MessageStore } from '../messages/store.ts';
 import type { PumpingGuard } from '../pumping/refuse.ts';
+import type { ResolveSender } from '../sender/resolve.ts';
 import { type DispatchDeps, dispatch } from './dispatch.ts';
 import { cooldownSeconds, errorOf, newCode, type Outcome } from './rules.ts';
 import { magicError, magicExtras } from './sandbox.ts';
@@ -26,7 +27,8 @@ export type SendDeps = DispatchDeps & {
   reservations: Reservations;
   admission: AdmissionLimits;
   guard: Pick<PumpingGuard, 'check'>;
-  quote: QuoteSend;
+  quotes: Quotes;
+  resolveSender: ResolveSender;
   links: LinkStore;
   messages: MessageStore;
   recipients: RecipientKeys;
@@ -150,6 +152,16 @@ const duplicateAnswer = async (
   return answerOf(deps, id, stored.facts.expiresAt);
 };
 
+const quoteRequest = async (
+  deps: SendDeps,
+  { principal: { account, mode } }: SendCommand,
+  { country, messageId }: { country: string; messageId: string },
+): Promise<QuoteRequest> => {
+  // The sandbox asks no sender.
+  const sender = mode === 'live' ? await deps.resolveSender(account.id) : undefined;
+  return { account, mode, country, messageId, shared: sender?.shared === true };
+};
+
 /** Quote, limits, dispatch: what happens once for one Idempotency-Key. */
 export const perform = async (
   deps: SendDeps,
@@ -157,19 +169,23 @@ export const perform = async (
   own: { id: string; keyHash: string | null },
 ): Promise<SendAnswer> => {
   const { principal, phone, origin, requestId } = command;
-  const { accountId, mode, account } = principal;
+  const { accountId, mode } = principal;
   // Nothing is taken from any limit for a send that could not be queued.
   if (!deps.broker.ready())
     throw fail('SERVICE_UNAVAILABLE', { retry_after_seconds: retrySeconds });
   refuseMagic(deps, command);
   const country = countryOf(command);
-  const quote = await deps.quote({ account, mode, country });
   deps.guard.check(principal, phone);
+  const asked = await quoteRequest(deps, command, { country, messageId: own.id });
+  const quote = await deps.quotes.send(asked);
   const phoneKey = deps.recipients.ofPhone(phone);
   const [receipt, reachable = null] = await Promise.all([
     admit(deps, command, phoneKey),
     deps.live.reachable(phoneKey),
-  ]);
+  ]).catch(async (error: unknown) => {
+    await deps.quotes.cancel(asked, quote);
+    throw error;
+  });
   const message: Message = {
     ...{ id: own.id, accountId, mode, origin, phone, country, requestId },
     ...quote,
@@ -190,6 +206,7 @@ export const perform = async (
     // Nothing was delivered: the same user may try again at once (reference 06 section 2.5).
     if (!isOpen(error)) {
       await deps.admission.giveBack(receipt).catch(() => undefined);
+      await deps.quotes.cancel(asked, quote);
       // A job that died could not free the key in MySQL; one that ended by itself has done so already.
       await deps.reservations.release(message).catch(() => undefined);
     }

@@ -1,7 +1,7 @@
 // A Telegram update: Start redeems a link, a shared contact proves the phone, and then a fresh code may follow.
 
 import type { AccountStore } from '../accounts/store.ts';
-import type { QuoteSend } from '../billing/quote.ts';
+import type { Quotes } from '../billing/quote.ts';
 import type { TelegramChannel } from '../channels/telegram.ts';
 import type { Broker } from '../infra/queue/broker.ts';
 import type { Outcome as JobOutcome } from '../infra/queue/message.ts';
@@ -32,7 +32,7 @@ export type RedeemDeps = {
   live: LiveStore;
   log: Log;
   proof: 'contact' | 'tap';
-  quote: QuoteSend;
+  quotes: Pick<Quotes, 'send'>;
   recipients: RecipientKeys;
   sealer: Sealer;
   telegram: TelegramChannel;
@@ -56,7 +56,8 @@ const freshMessage = async (
   if (account?.status !== 'active') return undefined;
   const { country } = phoneFacts(phone);
   try {
-    const quote = await deps.quote({ account, mode, country });
+    const asked = { account, mode, country, messageId: freshId, shared: false };
+    const quote = await deps.quotes.send(asked);
     const named = { id: freshId, accountId, mode, phone, country, requestId };
     return { ...named, origin: 'send', ...quote, idempotencyHash: null };
   } catch (error) {

@@ -20,7 +20,13 @@ export type Registration = {
 
 export type FirstKeys = Record<Mode, string>;
 
-export type CreateDeps = { signups: SignupStore; passwords: Passwords; sealer: Sealer };
+export type CreateDeps = {
+  signups: SignupStore;
+  passwords: Passwords;
+  sealer: Sealer;
+  /** Free verifications of a new account. */
+  trialVerifications: number;
+};
 
 export type Created = { account: Account; keys: FirstKeys; keyIds: Record<Mode, string> };
 
@@ -51,7 +57,7 @@ const newAccount = ({ password: _, ...given }: Registration): Account => {
  * @throws EMAIL_TAKEN
  */
 export const createAccount = async (
-  { signups, passwords, sealer }: CreateDeps,
+  { signups, passwords, sealer, trialVerifications }: CreateDeps,
   registration: Registration,
   { reveal = false } = {},
 ): Promise<Created> => {
@@ -61,7 +67,7 @@ export const createAccount = async (
   const [live, test] = [first('live'), first('test')];
   const keys = { live: live.key, test: test.key };
   const inserted = await signups.insert({
-    ...{ account, passwordHash, keys: [live, test] },
+    ...{ account, passwordHash, keys: [live, test], trialVerifications },
     webhookSecret: sealer.seal(newWebhookSecret(), webhookSecretContext(account.id)),
     signupKeys: reveal ? sealer.seal(JSON.stringify(keys), signupKeysContext(account.id)) : null,
   });

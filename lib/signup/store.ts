@@ -13,6 +13,7 @@ export type NewAccount = {
   webhookSecret: string;
   /** Sealed texts of the first keys; null when they are handed out at once. */
   signupKeys: string | null;
+  trialVerifications: number;
   keys: readonly { record: KeyRecord; hash: Buffer }[];
 };
 

@@ -8,6 +8,7 @@ import { phoneFacts } from '../kernel/phone.ts';
 import type { SealContext, Sealer } from '../kernel/secrets.ts';
 import type { Announcer } from '../messages/announce.ts';
 import { type AccountEventType, accountEvent } from '../messages/events.ts';
+import type { Plan } from '../messages/rules.ts';
 import { demoSecret, judgeEnroll, type Subject } from './rules.ts';
 import type { TotpStore } from './store.ts';
 
@@ -99,15 +100,16 @@ export const totpEvent = (
     id: string;
     step?: number;
     priceMicros?: number;
+    plan?: Plan;
   },
 ) => {
-  const { subject, requestId, at, id, step, priceMicros } = given;
+  const { subject, requestId, at, id, step, priceMicros, plan } = given;
   return accountEvent(type, {
     ...{ accountId: subject.accountId, mode: subject.mode, at, requestId },
     subject: step === undefined ? id : `${id} ${step}`,
     data: {
       ...{ phone: subject.phone, enrollment_id: id },
-      ...(step === undefined ? {} : { step, price_micros: priceMicros ?? 0 }),
+      ...(step === undefined ? {} : { step, price_micros: priceMicros ?? 0, plan: plan ?? null }),
     },
   });
 };

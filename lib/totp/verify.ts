@@ -1,9 +1,11 @@
 // Verifying a TOTP code: a step counts once, a wrong code is counted, and everything is logged.
+import type { Quotes } from '../billing/quote.ts';
 import { matchStep } from '../kernel/authenticator.ts';
 import { fail } from '../kernel/errors.ts';
 import { newId } from '../kernel/ids.ts';
 import type { RecipientKeys } from '../kernel/recipients.ts';
 import type { Sealer } from '../kernel/secrets.ts';
+import type { Plan } from '../messages/rules.ts';
 import type { AttemptStore, LogEntry } from './attempt-store.ts';
 import {
   type EnrollDeps,
@@ -15,14 +17,11 @@ import {
 import type { Guesses } from './guesses.ts';
 import { blockMs, type Enrollment, failedAttempts, isActive } from './rules.ts';
 
-/** What a verification costs, or the error that says why it may not be made; asked before the code is looked at. */
-export type QuoteTotp = (command: TotpCommand) => Promise<number>;
-
 export type VerifyDeps = EnrollDeps & {
   attempts: AttemptStore;
   guesses: Guesses;
   recipients: RecipientKeys;
-  quoteTotp: QuoteTotp;
+  quotes: Pick<Quotes, 'totp'>;
   broker: { ready(): boolean };
 };
 
@@ -48,7 +47,7 @@ const openSeed = (sealer: Sealer, { id, seed }: Enrollment): string =>
 const accept = async (
   deps: VerifyDeps,
   { subject, requestId }: TotpCommand,
-  { enrollment, entry, secret, at }: Accepted,
+  { enrollment, entry, secret, at, plan }: Accepted,
 ): Promise<{ confirmed: boolean }> => {
   const { id, seed, state } = enrollment;
   const sealer = requireSealer(deps);
@@ -60,13 +59,19 @@ const accept = async (
   const about = { subject, requestId, at, id };
   if (confirmed) await deps.announcer.announce(totpEvent('totp.enrolled', about));
   const { step, priceMicros } = entry;
-  const verified = totpEvent('totp.verified', { ...about, step: step ?? 0, priceMicros });
+  const verified = totpEvent('totp.verified', { ...about, step: step ?? 0, priceMicros, plan });
   // Somebody waits for the answer behind it.
   await deps.announcer.announce(verified, { urgent: true });
   return { confirmed };
 };
 
-type Accepted = { enrollment: Enrollment; entry: LogEntry; secret: string; at: number };
+type Accepted = {
+  enrollment: Enrollment;
+  entry: LogEntry;
+  secret: string;
+  at: number;
+  plan: Plan;
+};
 
 const findActive = async (deps: VerifyDeps, command: TotpCommand, now: number) => {
   const enrollment = await deps.totp.find(command.subject);
@@ -77,7 +82,7 @@ const findActive = async (deps: VerifyDeps, command: TotpCommand, now: number) =
 /**
  * POST /v1/totp/verify. A wrong code is no error but `verified: false`, and so is a code whose step was used, which
  * does not count as a guess.
- * @throws TOTP_NOT_ENROLLED, TOO_MANY_ATTEMPTS, TOTP_NOT_CONFIGURED, SERVICE_UNAVAILABLE, what the quote throws
+ * @throws TOTP_NOT_ENROLLED, TOO_MANY_ATTEMPTS, TOTP_NOT_CONFIGURED, SERVICE_UNAVAILABLE, the errors of credit
  */
 export const verifyTotp = async (
   deps: VerifyDeps,
@@ -90,15 +95,16 @@ export const verifyTotp = async (
   }
   const now = deps.clock.now();
   const enrollment = await findActive(deps, command, now);
-  const priceMicros = await deps.quoteTotp(command);
-  const { accountId, mode, phone } = command.subject;
+  const { account, subject } = command;
+  const quote = await deps.quotes.totp({ account, mode: subject.mode });
+  const { accountId, mode, phone } = subject;
   const recipient = deps.recipients.ofRecipient(accountId, mode, phone);
   const secret = openSeed(sealer, enrollment);
   const step = matchStep({ secret, code: command.code, nowMs: now });
   const judgement = await deps.guesses.judge(recipient, step !== undefined, now);
   const attempt = {
     ...{ id: newId(), subject: command.subject, requestId: command.requestId },
-    ...{ enrollmentId: enrollment.id, priceMicros },
+    ...{ enrollmentId: enrollment.id, priceMicros: quote.priceMicros },
   };
   if (judgement.kind === 'blocked') {
     await deps.attempts.record({ ...attempt, step: null, reason: 'blocked' });
@@ -112,7 +118,8 @@ export const verifyTotp = async (
   const entry = await deps.attempts.record({ ...attempt, step });
   if (entry.status === 'failed') return refused(judgement.remaining);
   if (judgement.remaining < failedAttempts) await deps.guesses.clear(recipient);
-  const { confirmed } = await accept(deps, command, { enrollment, entry, secret, at: now });
+  const about = { enrollment, entry, secret, at: now, plan: quote.plan };
+  const { confirmed } = await accept(deps, command, about);
   return { verified: true, attemptsRemaining: failedAttempts, firstConfirm: confirmed };
 };
 

@@ -217,14 +217,19 @@ test.serial('exactly one of password and code is taken, within its bounds', asyn
       t.is((await who.post(path, body)).error.code, 'VALIDATION_ERROR', JSON.stringify(body));
     }
   }
-  for (const path of ['mfa/confirm', 'login/mfa']) {
+  const bearer = createClient(stack.url, 'mfa_nonsense');
+  const posts = [
+    (body: unknown) => who.post('mfa/confirm', body),
+    (body: unknown) => bearer.post(`${base}/login/mfa`, body),
+  ];
+  for (const post of posts) {
     for (const body of [
       {},
       { code: '12345' },
       { code: '1'.repeat(33) },
       { code: '123456', x: 1 },
     ]) {
-      t.is((await who.post(path, body)).error.code, 'VALIDATION_ERROR', JSON.stringify(body));
+      t.is((await post(body)).error.code, 'VALIDATION_ERROR', JSON.stringify(body));
     }
   }
 });

@@ -1,5 +1,7 @@
 // Connecting an own WhatsApp number: by token and by Embedded Signup, with every failure the provider can answer.
+
 import test, { type ExecutionContext } from 'ava';
+import type { JsonRoute } from '../../api/route.ts';
 import type { EventWire } from '../../lib/jobs.ts';
 import {
   aBusiness,
@@ -237,11 +239,11 @@ test('without an app Embedded Signup is not offered', async (t) => {
   const customer = await stack.customer();
   const bare = { ...stack.api.config, whatsappAppId: '' };
   const { routes } = await import('../../api/routes.ts');
-  const route = routes.find(({ path }) => path === '/v1/clients/waba/embedded-signup');
+  const route = routes.find(({ path }) => path === '/v1/clients/waba/embedded-signup') as JsonRoute;
   const account = await stack.api.accounts.find(customer.accountId);
   const body = { code: 'x', waba_id: '1', phone_number_id: '1' };
   const request = { account, session: undefined, keyMode: 'live', body, requestId: 'r' };
-  await t.throwsAsync(route?.handle({ ...stack.api, config: bare }, request as never) as never, {
+  await t.throwsAsync(route.handle({ ...stack.api, config: bare }, request as never) as never, {
     message: /not set up/,
   });
 });

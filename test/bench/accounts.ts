@@ -2,8 +2,11 @@
 import type { Database } from '../../lib/infra/mysql.ts';
 import { idBytes, newId } from '../../lib/kernel/ids.ts';
 import { keyFacts, keyHash, newKeyText } from '../../lib/keys/rules.ts';
+import { fundedRow, insertLedger } from '../support/money.ts';
 
 const perStatement = 500;
+/** More than a run can spend. */
+const usdEach = 100_000;
 
 const accountRow = (id: string, number: number, now: number) => ({
   id: idBytes(id),
@@ -43,7 +46,9 @@ export const seedAccounts = async (
   const now = Date.now();
   const made = Array.from({ length: count }, (_, number) => {
     const [id, key] = [newId(), newKeyText('live')];
-    return { id, key, account: accountRow(id, number, now), row: keyRow(id, key, now) };
+    const { account: money, ledger } = fundedRow(id, usdEach, now);
+    const account = { ...accountRow(id, number, now), ...money };
+    return { id, key, account, ledger, row: keyRow(id, key, now) };
   });
   await db.batchInsert(
     'accounts',
@@ -54,6 +59,10 @@ export const seedAccounts = async (
     'api_keys',
     made.map(({ row }) => row),
     perStatement,
+  );
+  await insertLedger(
+    db,
+    made.map(({ ledger }) => ledger),
   );
   return { keys: made.map(({ key }) => key), ids: made.map(({ id }) => id) };
 };

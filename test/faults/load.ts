@@ -2,6 +2,7 @@
 import { createMysql } from '../../lib/infra/mysql.ts';
 import { idBytes, newId } from '../../lib/kernel/ids.ts';
 import { keyFacts, keyHash, newKeyText } from '../../lib/keys/rules.ts';
+import { fundedRow, insertLedger } from '../support/money.ts';
 import type { StackFile } from './stand.ts';
 
 /** What the client saw of one send; status 0 is a connection that broke. */
@@ -28,6 +29,9 @@ const areaCodes = ['202', '212', '312', '415', '617', '702'];
 const maxInFlight = 250;
 const patienceMs = 25_000;
 
+/** More than the load can spend. */
+const usdEach = 10_000;
+
 const sleep = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
 
 /** Accounts with a live key each, so many that no limit of an account is met. */
@@ -38,11 +42,13 @@ export const seedKeys = async ({ engines }: StackFile): Promise<string[]> => {
     const id = newId();
     const key = newKeyText('live');
     const email = `${id}@faults.example`;
+    const money = fundedRow(id, usdEach, Date.now());
     await db('accounts').insert({
       ...{ id: idBytes(id), email, email_key: email, password_hash: '-', name: 'Faults' },
       ...{ phone: '+14155550100', locale: 'en', status: 'active', billing_plan: 'trial' },
-      ...{ tier: 'standard', created_at: Date.now() },
+      ...{ tier: 'standard', created_at: Date.now(), ...money.account },
     });
+    await insertLedger(db, [money.ledger]);
     await db('api_keys').insert({
       ...{ id: idBytes(newId()), account_id: idBytes(id), name: 'Faults', mode: 'live' },
       ...{ secret_hash: keyHash(key), ...keyFacts(key, 'live'), created_at: Date.now() },

@@ -15,6 +15,7 @@ import { createSimulators } from '../simulators/server.ts';
 import { type Client, createClient } from './client.ts';
 import { createDatabase } from './databases.ts';
 import { createLine, type Line } from './line.ts';
+import { fund } from './money.ts';
 import { testUrl, uniqueName } from './names.ts';
 import { createPhone, type TestPhone } from './phones.ts';
 import { shared, testEnvironment } from './settings.ts';
@@ -39,8 +40,8 @@ export type Stack = {
   url: string;
   /** A phone nobody else uses. */
   phone(): TestPhone;
-  /** An account of its own with a live and a test key. */
-  customer(): Promise<Customer>;
+  /** An account of its own with a live and a test key, and a deposit of so many USD (0: none). */
+  customer(options?: { money?: number }): Promise<Customer>;
   /** The lines to the engines, when asked for by `cuttable`. */
   lines: Record<'mysql' | 'redis' | 'amqp', Line> | undefined;
   /** Calls without a key. */
@@ -111,13 +112,14 @@ export const startStack = async (name: string, options: StackOptions = {}): Prom
   };
   await startWorkers(...(options.workers ?? allWorkers));
 
-  const customer = async (): Promise<Customer> => {
+  const customer = async ({ money = 10_000 } = {}): Promise<Customer> => {
     const email = `${uniqueName('c')}@tessera.example`;
     const password = 'a long enough password';
     const { account, keys, keyIds } = await createAccount(api, {
       ...{ email, password },
       ...{ name: 'Customer', phone: '+14155550100', company: null, locale: 'en' },
     });
+    if (money > 0) await fund(api.poster, account.id, money);
     const visitor = { ip: '127.0.0.1', userAgent: 'tests' };
     const session = await openSession(api, { account, visitor, mfa: false });
     return {

@@ -1,0 +1,91 @@
+// Money as its owner sees it: balance, prices, transactions (design section 4, "Money").
+
+import { describeBilling, describePrices } from '../../lib/billing/describe.ts';
+import { listTransactions, transactionsCsv } from '../../lib/billing/transactions.ts';
+import { decimal, integer, list, nullable, object, oneOf, text } from '../../lib/kernel/schema.ts';
+import { takeRead } from '../../lib/limits/reads.ts';
+import { listQuery, page, timestamp } from '../fields.ts';
+import { csvRoute, route } from '../route.ts';
+
+const tag = 'Billing';
+
+const usd = (about: string) => decimal().description(`${about} USD.`);
+const plan = () => oneOf('trial', 'pay_per_success', 'per_message').description('Billing plan.');
+
+const billing = route({
+  ...{ method: 'GET', path: '/v1/clients/billing', tag, auth: 'account' },
+  summary: 'Plan, balance, trial and cap of the account.',
+  errors: ['NOT_FOUND'],
+  data: object({
+    plan: plan(),
+    balance: usd('What is on the account.'),
+    minimum_balance: usd('What must be on it to send.'),
+    currency: oneOf('USD'),
+    trial_granted: integer().min(0).description('Free verifications of this account.'),
+    trial_remaining: integer().min(0).description('Those that are left.'),
+    spend_cap_hourly: nullable(usd('Most per UTC hour; null: no cap.')),
+    spent_this_hour: usd('Spent in this UTC hour.'),
+    price_per_verification: usd('Price in countries without one of their own.'),
+    price_per_totp_verification: usd('Price of a TOTP verification.'),
+  }),
+  handle: async (app, { account }) => {
+    await takeRead(app.reads, 'read', account.id);
+    return describeBilling(app, account);
+  },
+});
+
+const pricing = route({
+  ...{ method: 'GET', path: '/v1/clients/pricing', tag, auth: 'account' },
+  summary: 'Prices by destination; the account’s own come first.',
+  data: object({
+    currency: oneOf('USD'),
+    default_price: usd('Price in countries that are not listed.'),
+    totp_price: usd('Price of a TOTP verification.'),
+    items: list(
+      object({
+        country: text().length(2).description('ISO 3166 code of the destination.'),
+        price: nullable(usd('Price of a verification; null: not sold.')),
+        source: oneOf('account', 'platform').description('Whose price it is.'),
+      }),
+    ),
+  }),
+  handle: async (app, { account }) => {
+    await takeRead(app.reads, 'read', account.id);
+    return describePrices(app, account);
+  },
+});
+
+const kinds = ['deposit', 'grant', 'charge', 'totp', 'refund', 'adjust'] as const;
+
+const transactions = route({
+  ...{ method: 'GET', path: '/v1/clients/transactions', tag, auth: 'account' },
+  summary: 'Every movement of the balance, newest first.',
+  query: object(listQuery(100)),
+  data: page(
+    object({
+      id: text().guid(),
+      kind: oneOf(...kinds).description('What moved the balance.'),
+      amount: usd('What came (positive) or went.'),
+      balance_after: usd('The balance after it.'),
+      reference: text().description('Names the movement; there is one per name.'),
+      message_id: nullable(text()).description('The message it is for, if any.'),
+      created_at: timestamp(),
+    }),
+  ),
+  handle: async (app, { account, query }) => {
+    await takeRead(app.reads, 'read', account.id);
+    return listTransactions(app, account.id, query);
+  },
+});
+
+const transactionsExport = csvRoute({
+  ...{ method: 'GET', path: '/v1/clients/transactions/export', tag },
+  summary: 'All transactions as CSV, newest first.',
+  file: 'transactions.csv',
+  rows: async (app, { account }) => {
+    await takeRead(app.reads, 'export', account.id);
+    return transactionsCsv(app, account.id);
+  },
+});
+
+export const billingRoutes = [billing, pricing, transactions, transactionsExport];

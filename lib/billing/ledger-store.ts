@@ -1,0 +1,213 @@
+// The ledger in MySQL: rows are only ever added, gapless per account, each reference once, the balance with them.
+import { type Database, withLockRetry } from '../infra/mysql.ts';
+import { idBytes, idText, newId } from '../kernel/ids.ts';
+import { applyPosting, type Balance, counterOf, type Posting } from './rules.ts';
+
+type Row = Record<string, unknown>;
+
+const balanceColumns = [
+  ...['id', 'balance_micros', 'ledger_seq', 'spent_hour', 'spent_micros', 'deposited_at'],
+  ...['trial_granted', 'trial_used'],
+];
+
+const toBalance = (row: Row): Balance => ({
+  micros: Number(row.balance_micros),
+  seq: Number(row.ledger_seq),
+  spentHour: Number(row.spent_hour),
+  spentMicros: Number(row.spent_micros),
+  deposited: row.deposited_at !== null,
+  trialGranted: Number(row.trial_granted),
+  trialUsed: Number(row.trial_used),
+});
+
+/** What became of a posting: written now, written before, or not to be written yet (what it follows is missing). */
+export type Posted = 'posted' | 'known' | 'too_early';
+
+export type PostResult = {
+  outcomes: Posted[];
+  /** Balances before and after, of the accounts that changed. */
+  changed: Map<string, { before: Balance; after: Balance }>;
+};
+
+const lockAccounts = async (
+  trx: Database,
+  ids: readonly string[],
+): Promise<Map<string, Balance>> => {
+  const rows = await trx<Row>('accounts')
+    .whereIn('id', ids.map(idBytes))
+    // Everybody locks in this order, so nobody waits in a circle.
+    .orderBy('id')
+    .forUpdate()
+    .select(balanceColumns);
+  return new Map(rows.map((row) => [idText(row.id as Buffer), toBalance(row)]));
+};
+
+const nameOf = (accountId: string, reference: string): string => `${accountId} ${reference}`;
+
+const findKnown = async (
+  trx: Database,
+  byAccount: Map<string, Posting[]>,
+): Promise<Set<string>> => {
+  const query = trx<Row>('ledger').select('account_id', 'reference');
+  for (const [accountId, postings] of byAccount) {
+    const references = postings.flatMap(({ reference, after }) =>
+      after === undefined ? [reference] : [reference, after],
+    );
+    query.orWhere((one) =>
+      one.where('account_id', idBytes(accountId)).whereIn('reference', references),
+    );
+  }
+  const rows = await query;
+  return new Set(
+    rows.map((row) => nameOf(idText(row.account_id as Buffer), String(row.reference))),
+  );
+};
+
+const toRow = (posting: Posting, balance: Balance) => ({
+  account_id: idBytes(posting.accountId),
+  seq: balance.seq,
+  id: idBytes(newId()),
+  reference: posting.reference,
+  kind: posting.kind,
+  counter: counterOf[posting.kind],
+  amount_micros: posting.amountMicros,
+  balance_after: balance.micros,
+  plan: posting.plan,
+  price_micros: posting.priceMicros,
+  message_id: posting.messageId === null ? null : idBytes(posting.messageId),
+  note: posting.note,
+});
+
+const writeBalances = async (
+  trx: Database,
+  changed: PostResult['changed'],
+  now: number,
+): Promise<void> => {
+  const rows = [...changed].map(
+    () => 'SELECT ? AS id, ? AS micros, ? AS seq, ? AS hour, ? AS spent, ? AS used, ? AS deposited',
+  );
+  await trx.raw(
+    `UPDATE accounts a JOIN (${rows.join(' UNION ALL ')}) n ON n.id = a.id
+     SET a.balance_micros = n.micros, a.ledger_seq = n.seq, a.spent_hour = n.hour,
+       a.spent_micros = n.spent, a.trial_used = n.used,
+       a.deposited_at = COALESCE(a.deposited_at, n.deposited)`,
+    [...changed].flatMap(([id, { after }]) => [
+      ...[idBytes(id), after.micros, after.seq, after.spentHour, after.spentMicros],
+      ...[after.trialUsed, after.deposited ? now : null],
+    ]),
+  );
+};
+
+type Plan = PostResult & { rows: ReturnType<typeof toRow>[] };
+
+/** Decides posting by posting, in order, what is written; pure but for the ids of the rows. */
+const plan = (
+  postings: readonly Posting[],
+  balances: Map<string, Balance>,
+  known: Set<string>,
+): Plan => {
+  const rows: ReturnType<typeof toRow>[] = [];
+  const changed: PostResult['changed'] = new Map();
+  const outcomes = postings.map((posting): Posted => {
+    const { accountId, reference, after: follows } = posting;
+    const name = nameOf(accountId, reference);
+    const balance = balances.get(accountId);
+    if (known.has(name) || !balance) return 'known';
+    if (follows !== undefined && !known.has(nameOf(accountId, follows))) return 'too_early';
+    const after = applyPosting(balance, posting);
+    known.add(name);
+    balances.set(accountId, after);
+    changed.set(accountId, { before: changed.get(accountId)?.before ?? balance, after });
+    rows.push(toRow(posting, after));
+    return 'posted';
+  });
+  return { outcomes, changed, rows };
+};
+
+export type LedgerStore = ReturnType<typeof createLedgerStore>;
+
+export type LedgerRow = {
+  id: string;
+  seq: number;
+  kind: Posting['kind'];
+  amountMicros: number;
+  balanceAfter: number;
+  reference: string;
+  messageId: string | null;
+};
+
+const fromLedgerRow = (row: Row): LedgerRow => ({
+  id: idText(row.id as Buffer),
+  seq: Number(row.seq),
+  kind: row.kind as Posting['kind'],
+  amountMicros: Number(row.amount_micros),
+  balanceAfter: Number(row.balance_after),
+  reference: String(row.reference),
+  messageId: row.message_id === null ? null : idText(row.message_id as Buffer),
+});
+
+export const createLedgerStore = (db: Database) => ({
+  /**
+   * Writes postings of any accounts in one commit. Each account is locked meanwhile, which makes the look for known
+   * references safe; the unique key is the proof. READ COMMITTED, so that the lock is on rows and on nothing between.
+   */
+  post: (postings: readonly Posting[], now: number): Promise<PostResult> =>
+    withLockRetry(() =>
+      db.transaction(
+        async (trx) => {
+          const byAccount = Map.groupBy(postings, ({ accountId }) => accountId);
+          const balances = await lockAccounts(trx, [...byAccount.keys()]);
+          const known = await findKnown(trx, byAccount);
+          const { rows, ...result } = plan(postings, balances, known);
+          if (rows.length > 0) {
+            await trx('ledger').insert(rows);
+            await writeBalances(trx, result.changed, now);
+          }
+          return result;
+        },
+        { isolationLevel: 'read committed' },
+      ),
+    ),
+
+  balance: async (accountId: string): Promise<Balance | undefined> => {
+    const row = await db<Row>('accounts')
+      .where({ id: idBytes(accountId) })
+      .first(balanceColumns);
+    return row === undefined ? undefined : toBalance(row);
+  },
+
+  /** Newest first; at most `limit`, older than `before`. */
+  list: async (
+    accountId: string,
+    { before, limit }: { before: string | undefined; limit: number },
+  ): Promise<LedgerRow[]> => {
+    const query = db<Row>('ledger')
+      .where({ account_id: idBytes(accountId) })
+      .orderBy('id', 'desc')
+      .limit(limit);
+    if (before !== undefined) query.where('id', '<', idBytes(before));
+    return (await query).map(fromLedgerRow);
+  },
+
+  setPlan: async (accountId: string, from: string, to: string): Promise<boolean> =>
+    (await db('accounts')
+      .where({ id: idBytes(accountId), billing_plan: from })
+      .update({ billing_plan: to })) === 1,
+
+  grantTrial: async (accountId: string, verifications: number): Promise<void> => {
+    await db('accounts')
+      .where({ id: idBytes(accountId) })
+      .update({ trial_granted: verifications });
+  },
+
+  /** Live messages of an account, counted up to `most`. */
+  countMessages: async (accountId: string, most: number): Promise<number> => {
+    const some = db('messages')
+      .where({ account_id: idBytes(accountId), mode: 'live' })
+      .select(db.raw('1'))
+      .limit(most)
+      .as('some');
+    const [row] = await db.from(some).count({ count: '*' });
+    return Number(row?.count ?? 0);
+  },
+});

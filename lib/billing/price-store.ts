@@ -1,0 +1,99 @@
+// Prices and switches in MySQL: what a destination costs whom, and what is paused.
+import type { Database } from '../infra/mysql.ts';
+import { idBytes } from '../kernel/ids.ts';
+
+type Row = Record<string, unknown>;
+
+/** What is stored for a destination; undefined where there is no row. */
+export type StoredPrice = {
+  /** Null: known, and not sold. */
+  priceMicros: number | null | undefined;
+  costMicros: number;
+  overrideMicros: number | undefined;
+};
+
+export type SwitchName = 'shared_number' | 'trial';
+
+const numberOrNull = (value: unknown): number | null => (value === null ? null : Number(value));
+
+export type PriceStore = ReturnType<typeof createPriceStore>;
+
+export const createPriceStore = (db: Database) => ({
+  find: async (accountId: string, country: string): Promise<StoredPrice> => {
+    const [price, override] = await Promise.all([
+      db<Row>('prices').where({ country }).first(),
+      db<Row>('account_prices')
+        .where({ account_id: idBytes(accountId), country })
+        .first(),
+    ]);
+    return {
+      priceMicros: price === undefined ? undefined : numberOrNull(price.price_micros),
+      costMicros: Number(price?.cost_micros ?? 0),
+      overrideMicros: override === undefined ? undefined : Number(override.price_micros),
+    };
+  },
+
+  /** Every stored price of the platform and of the account, by country. */
+  list: async (accountId: string) => {
+    const [platform, own] = await Promise.all([
+      db<Row>('prices').orderBy('country'),
+      db<Row>('account_prices')
+        .where({ account_id: idBytes(accountId) })
+        .orderBy('country'),
+    ]);
+    const pairs = (rows: Row[]): [string, number | null][] =>
+      rows.map((row) => [String(row.country), numberOrNull(row.price_micros)]);
+    return { platform: pairs(platform), own: pairs(own) };
+  },
+
+  setPrice: async (
+    country: string,
+    { priceMicros, costMicros }: { priceMicros: number | null; costMicros: number },
+  ): Promise<void> => {
+    const values = { price_micros: priceMicros, cost_micros: costMicros };
+    await db('prices')
+      .insert({ country, ...values })
+      .onConflict()
+      .merge(values);
+  },
+
+  setOverride: async (accountId: string, country: string, price: number | null): Promise<void> => {
+    const key = { account_id: idBytes(accountId), country };
+    if (price === null) await db('account_prices').where(key).delete();
+    else {
+      const values = { price_micros: price };
+      await db('account_prices')
+        .insert({ ...key, ...values })
+        .onConflict()
+        .merge(values);
+    }
+  },
+
+  /** Names of what is paused on the whole platform. */
+  paused: async (): Promise<Set<SwitchName>> => {
+    const rows = await db<Row>('switches').where({ paused: true });
+    return new Set(rows.map((row) => String(row.name) as SwitchName));
+  },
+
+  setPaused: async (name: SwitchName, paused: boolean, now: number): Promise<void> => {
+    const values = { paused, changed_at: now };
+    await db('switches')
+      .insert({ name, ...values })
+      .onConflict()
+      .merge(values);
+  },
+
+  /** Whether the shared number is paused for one account. */
+  isSharedPaused: async (accountId: string): Promise<boolean> => {
+    const row = await db<Row>('accounts')
+      .where({ id: idBytes(accountId) })
+      .first('shared_paused');
+    return Boolean(row?.shared_paused);
+  },
+
+  setSharedPaused: async (accountId: string, paused: boolean): Promise<void> => {
+    await db('accounts')
+      .where({ id: idBytes(accountId) })
+      .update({ shared_paused: paused });
+  },
+});

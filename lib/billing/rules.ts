@@ -1,0 +1,134 @@
+// Money: what a posting is, what each plan charges when, and how a batch of postings moves a balance.
+import { hour } from '../kernel/clock.ts';
+import type { Plan } from '../messages/rules.ts';
+
+const usd = 1_000_000;
+
+/** Spec section 8: minimum balance to send, and the price of a TOTP verification; micro-USD. */
+export const minimumBalanceMicros = 2 * usd;
+export const totpPriceMicros = 2_000;
+
+/** Below this the account's webhook hears that its balance is low. */
+export const lowBalanceMicros = 5 * usd;
+
+/** How long the price of an open code is held: the code's life, and what a slow send takes before it. */
+export const holdMs = 330_000;
+
+/** Unverified sends are free on the trial, so there are at most so many per free verification on the shared number. */
+export const sharedPerFree = 5;
+
+export type PostingKind = 'deposit' | 'grant' | 'charge' | 'totp' | 'refund' | 'adjust';
+
+/** The platform account on the other side of each kind. */
+export const counterOf: Record<PostingKind, 'cash' | 'promotion' | 'revenue' | 'adjustment'> = {
+  deposit: 'cash',
+  grant: 'promotion',
+  charge: 'revenue',
+  totp: 'revenue',
+  refund: 'revenue',
+  adjust: 'adjustment',
+};
+
+/** One transfer to (positive) or from an account; its reference makes it one however often it is asked for. */
+export type Posting = {
+  accountId: string;
+  reference: string;
+  kind: PostingKind;
+  amountMicros: number;
+  plan: Plan | null;
+  priceMicros: number | null;
+  messageId: string | null;
+  note: string | null;
+  /** Whether it uses up one of the free verifications. */
+  usesTrial: boolean;
+  /** When what it is for happened, ms: the hour of the spend cap. */
+  at: number;
+  /** A refund counts only behind this posting. */
+  after?: string;
+};
+
+export type Balance = {
+  micros: number;
+  seq: number;
+  /** UTC hour (since 1970) in which `spentMicros` was spent. */
+  spentHour: number;
+  spentMicros: number;
+  deposited: boolean;
+  trialGranted: number;
+  trialUsed: number;
+};
+
+export const hourOf = (at: number): number => Math.floor(at / hour);
+
+const spent = (balance: Balance, { kind, amountMicros, at }: Posting): Partial<Balance> => {
+  if (kind !== 'charge' && kind !== 'totp' && kind !== 'refund') return {};
+  const spentHour = hourOf(at);
+  if (spentHour < balance.spentHour) return {};
+  const before = spentHour === balance.spentHour ? balance.spentMicros : 0;
+  return { spentHour, spentMicros: before - amountMicros };
+};
+
+/** The balance after a posting. */
+export const applyPosting = (balance: Balance, posting: Posting): Balance => ({
+  ...balance,
+  ...spent(balance, posting),
+  micros: balance.micros + posting.amountMicros,
+  seq: balance.seq + 1,
+  deposited: balance.deposited || posting.kind === 'deposit',
+  trialUsed: balance.trialUsed + (posting.usesTrial ? 1 : 0),
+});
+
+export type Priced = { plan: Plan; priceMicros: number; accountId: string; id: string };
+
+const ofMessage = (message: Priced, at: number) => ({
+  ...{ accountId: message.accountId, plan: message.plan, priceMicros: message.priceMicros, at },
+  ...{ messageId: message.id, note: null },
+});
+
+/** What a verified message costs: its price, a free verification, or nothing more (it was charged when sent). */
+export const chargeForSuccess = (message: Priced, at: number): Posting | undefined => {
+  if (message.plan === 'per_message') return undefined;
+  const trial = message.plan === 'trial';
+  return {
+    ...ofMessage(message, at),
+    ...{ reference: `charge:${message.id}`, kind: 'charge', usesTrial: trial },
+    amountMicros: trial ? 0 : -message.priceMicros,
+  };
+};
+
+/** What a message costs when a channel took it. */
+export const chargeForSend = (message: Priced, at: number): Posting | undefined =>
+  message.plan === 'per_message' && message.priceMicros > 0
+    ? {
+        ...ofMessage(message, at),
+        ...{ reference: `charge:${message.id}`, kind: 'charge', usesTrial: false },
+        amountMicros: -message.priceMicros,
+      }
+    : undefined;
+
+/** What a message gives back when it failed after it was charged. */
+export const refundForFailure = (message: Priced, at: number): Posting | undefined =>
+  message.plan === 'per_message' && message.priceMicros > 0
+    ? {
+        ...ofMessage(message, at),
+        ...{ reference: `refund:${message.id}`, kind: 'refund', usesTrial: false },
+        amountMicros: message.priceMicros,
+        after: `charge:${message.id}`,
+      }
+    : undefined;
+
+/** What a TOTP verification costs; a step succeeds once, so enrollment and step name it. */
+export const chargeForTotp = (given: {
+  accountId: string;
+  enrollmentId: string;
+  step: number;
+  plan: Plan;
+  priceMicros: number;
+  at: number;
+}): Posting => ({
+  ...{ accountId: given.accountId, at: given.at, plan: given.plan },
+  ...{ reference: `totp:${given.enrollmentId}:${given.step}`, kind: 'totp' },
+  ...{ amountMicros: given.plan === 'trial' ? 0 : -given.priceMicros },
+  ...{ priceMicros: given.priceMicros, messageId: null, note: null },
+  usesTrial: given.plan === 'trial',
+});

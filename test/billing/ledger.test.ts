@@ -1,0 +1,156 @@
+// The ledger: whatever is posted, in whatever order, however often and by however many, it is what a model says.
+import test from 'ava';
+import fc from 'fast-check';
+import { createLedgerStore } from '../../lib/billing/ledger-store.ts';
+import {
+  chargeForSend,
+  chargeForSuccess,
+  type Posting,
+  refundForFailure,
+} from '../../lib/billing/rules.ts';
+import { createMysql, type Database } from '../../lib/infra/mysql.ts';
+import { idBytes, newId } from '../../lib/kernel/ids.ts';
+import type { Plan } from '../../lib/messages/rules.ts';
+import { migrationSource } from '../../migrations/source.ts';
+import { createDatabase, type TestDatabase } from '../support/databases.ts';
+
+let database: TestDatabase;
+let db: Database;
+
+test.before(async () => {
+  database = await createDatabase('ledger');
+  db = createMysql({ url: database.url, pool: 12 });
+  await db.migrate.latest({ migrationSource, tableName: 'migrations' });
+});
+test.after.always(async () => {
+  await db?.destroy();
+  await database?.drop();
+});
+
+const makeAccount = async (): Promise<string> => {
+  const id = newId();
+  await db('accounts').insert({
+    ...{ id: idBytes(id), email: id, email_key: id, password_hash: '-', name: 'x', phone: '+1' },
+    ...{ locale: 'en', status: 'active', billing_plan: 'trial', tier: 'standard', created_at: 1 },
+    trial_granted: 3,
+  });
+  return id;
+};
+
+const depositOf = (accountId: string, micros: number): Posting => ({
+  ...{ accountId, reference: `deposit:${newId()}`, kind: 'deposit', amountMicros: micros },
+  ...{ plan: null, priceMicros: null, messageId: null, note: null, usesTrial: false, at: 1 },
+});
+
+/** What may happen to a message of each plan, as postings. */
+const postingsOf = (
+  accountId: string,
+  plan: Plan,
+  priceMicros: number,
+  fails: boolean,
+): Posting[] => {
+  const message = { id: newId(), accountId, plan, priceMicros };
+  const all = [
+    chargeForSend(message, 1),
+    fails ? refundForFailure(message, 2) : chargeForSuccess(message, 2),
+  ];
+  return all.filter((posting) => posting !== undefined);
+};
+
+const rowsOf = (accountId: string) =>
+  db('ledger')
+    .where({ account_id: idBytes(accountId) })
+    .orderBy('seq') as Promise<
+    { seq: number; amount_micros: number; balance_after: number; reference: string }[]
+  >;
+
+const life = fc.record({
+  plan: fc.constantFrom<Plan>('trial', 'pay_per_success', 'per_message'),
+  price: fc.integer({ min: 1, max: 1_000_000 }),
+  fails: fc.boolean(),
+});
+
+test('redelivered, reordered and raced postings come to what the model says', async (t) => {
+  const lives = fc.array(life, { minLength: 1, maxLength: 12 });
+  await fc.assert(
+    fc.asyncProperty(
+      lives,
+      fc.integer(),
+      fc.integer({ min: 1, max: 3 }),
+      async (all, seed, workers) => {
+        const accountId = await makeAccount();
+        const money = depositOf(accountId, 50_000_000);
+        const once = [
+          money,
+          ...all.flatMap(({ plan, price, fails }) => postingsOf(accountId, plan, price, fails)),
+        ];
+        const thrice = fc.sample(
+          fc.shuffledSubarray([...once, ...once, ...once], { minLength: once.length * 3 }),
+          {
+            ...{ numRuns: 1, seed },
+          },
+        )[0] as Posting[];
+        const stores = Array.from({ length: workers }, () => createLedgerStore(db));
+        await Promise.all(
+          stores.map(async (store, worker) => {
+            const own = thrice.filter((_, index) => index % workers === worker);
+            while (own.length > 0) {
+              const some = own.splice(0, 5);
+              const { outcomes } = await store.post(some, 1);
+              // A queue brings it again, behind what it waits for.
+              own.push(...some.filter((_, index) => outcomes[index] === 'too_early'));
+            }
+          }),
+        );
+        const rows = await rowsOf(accountId);
+        const expected = once.reduce((sum, { amountMicros }) => sum + amountMicros, 0);
+        t.deepEqual(
+          rows.map(({ reference }) => reference).sort(),
+          once.map(({ reference }) => reference).sort(),
+        );
+        t.deepEqual(
+          rows.map(({ seq }) => Number(seq)),
+          rows.map((_, index) => index + 1),
+          'no gap',
+        );
+        let balance = 0;
+        for (const row of rows) {
+          balance += Number(row.amount_micros);
+          t.is(Number(row.balance_after), balance);
+        }
+        t.is(balance, expected);
+        const stored = await createLedgerStore(db).balance(accountId);
+        t.like(stored, { micros: expected, seq: rows.length });
+        t.is(stored?.trialUsed, all.filter(({ plan, fails }) => plan === 'trial' && !fails).length);
+      },
+    ),
+    { numRuns: 25 },
+  );
+});
+
+test('eight post to one account at once: every charge once, no gap, nobody deadlocks', async (t) => {
+  const accountId = await makeAccount();
+  const charges = Array.from({ length: 400 }, () =>
+    postingsOf(accountId, 'pay_per_success', 10, false),
+  ).flat();
+  await Promise.all(
+    Array.from({ length: 8 }, async (_, worker) => {
+      const store = createLedgerStore(db);
+      // Each worker sees all of them, from another beginning.
+      const own = [...charges.slice(worker * 50), ...charges.slice(0, worker * 50)];
+      while (own.length > 0) await store.post(own.splice(0, 40), 1);
+    }),
+  );
+  const rows = await rowsOf(accountId);
+  t.is(rows.length, 400);
+  t.like(await createLedgerStore(db).balance(accountId), { micros: -4_000, seq: 400 });
+});
+
+test('a refund waits for its charge', async (t) => {
+  const accountId = await makeAccount();
+  const store = createLedgerStore(db);
+  const [charge, refund] = postingsOf(accountId, 'per_message', 10, true) as [Posting, Posting];
+  t.deepEqual((await store.post([refund], 1)).outcomes, ['too_early']);
+  t.deepEqual((await store.post([charge, refund], 1)).outcomes, ['posted', 'posted']);
+  t.deepEqual((await store.post([refund, charge], 1)).outcomes, ['known', 'known']);
+});
