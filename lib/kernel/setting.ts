@@ -78,6 +78,7 @@ export const usd = (standard: number): Schema<number> =>
   Joi.number()
     .min(0)
     .max(1_000)
-    .default(standard)
     .custom((value: number) => fromUsd(value))
+    // A default is taken as it is.
+    .default(fromUsd(standard))
     .prefs({ convert: true }) as Schema<number>;

@@ -35,6 +35,9 @@ test('a sound environment is read, typed and given its defaults', (t) => {
   const config = loadConfig(environment());
   t.is(config.sendDeadlineMs, 10_000);
   t.is(config.telegramLinkProof, 'contact');
+  t.is(config.priceMicros, 50_000);
+  t.is(loadConfig(environment({ PRICE_USD: '0.123456' })).priceMicros, 123_456);
+  t.regex(mistakes({ PRICE_USD: '0.1234567' }), /PRICE_USD/);
   t.is(config.codePeppers[0]?.key.length, 32);
   t.true(Object.isFrozen(config));
 });
