@@ -2,12 +2,14 @@
 import { createPasswords } from './accounts/passwords.ts';
 import { createAccountStore } from './accounts/store.ts';
 import { createCreditStore } from './billing/credit-store.ts';
+import { createFloorStore } from './billing/floor-store.ts';
 import { createLedgerStore } from './billing/ledger-store.ts';
 import { createPoster } from './billing/post.ts';
 import { createPriceStore } from './billing/price-store.ts';
 import { createPrices } from './billing/prices.ts';
 import { createQuotes } from './billing/quote.ts';
 import { createReconcileStore } from './billing/reconcile-store.ts';
+import { createPayments } from './channels/payments.ts';
 import { createTelegram } from './channels/telegram.ts';
 import { createTurnstile } from './channels/turnstile.ts';
 import { createWhatsapp } from './channels/whatsapp.ts';
@@ -126,6 +128,7 @@ const openStores = ({ db, redis, broker }: Infra, { config, clock, log }: Requir
     credit: createCreditStore(redis, prefix),
     prices: createPriceStore(db),
     books: createReconcileStore(db),
+    floor: createFloorStore(db),
     totp: createTotpStore(db),
     attempts: createAttemptStore(db),
     totpSealer: config.totpKeys.length > 0 ? createSealer(config.totpKeys) : undefined,
@@ -177,8 +180,8 @@ const openHouse = async (options: AppOptions) => {
     await closeRedis(infra.redis);
     await infra.db.destroy();
   };
-  const { trialVerifications } = config;
-  const settings = { config, clock, log, peppers: config.codePeppers, trialVerifications };
+  const { trialVerifications, floorMinimumDaily, codePeppers: peppers } = config;
+  const settings = { config, clock, log, peppers, trialVerifications, floorMinimumDaily };
   return { ...infra, ...stores, ...money, ...settings, close };
 };
 
@@ -207,13 +210,25 @@ const guarding = ({ config, evidence }: Awaited<ReturnType<typeof openHouse>>) =
   allowed: parseAllowed(config.fraudAllowedAccounts, config.fraudAllowedPrefixes),
 });
 
-/** What signing up and logging in need. */
+/** Both keys or none: a payment that cannot be checked is none. */
+const openPayments = (config: Config) =>
+  config.stripeSecretKey && config.stripeWebhookSecret
+    ? createPayments({
+        secretKey: config.stripeSecretKey,
+        webhookSecret: config.stripeWebhookSecret,
+        baseUrl: config.stripeBaseUrl,
+        returnUrl: config.depositReturnUrl,
+      })
+    : undefined;
+
+/** What signing up, logging in and paying need. */
 const openEntrance = ({ config, redis, clock }: Awaited<ReturnType<typeof openHouse>>) => {
   const turnstileHttp = createHttp({ timeoutMs: turnstileTimeoutMs, connections: 8 });
   const { turnstileSecret: secret, turnstileBaseUrl: baseUrl } = config;
   return {
     turnstileHttp,
     turnstile: secret ? createTurnstile({ http: turnstileHttp, baseUrl, secret }) : undefined,
+    payments: openPayments(config),
     passwords: createPasswords(),
     throttle: createThrottle(redis, config.keyPrefix, clock),
   };

@@ -48,6 +48,17 @@ export const up = async (knex: Knex): Promise<void> => {
       PRIMARY KEY (account_id, country)
     ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4`);
   await knex.raw(`
+    CREATE TABLE floor_days (
+      account_id BINARY(16) NOT NULL,
+      date CHAR(10) CHARACTER SET ascii NOT NULL,
+      settled INT UNSIGNED NOT NULL,
+      verified INT UNSIGNED NOT NULL,
+      low_days INT UNSIGNED NOT NULL,
+      plan VARCHAR(20) CHARACTER SET ascii NOT NULL,
+      switched BOOLEAN NOT NULL,
+      PRIMARY KEY (account_id, date)
+    ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4`);
+  await knex.raw(`
     CREATE TABLE switches (
       name VARCHAR(40) CHARACTER SET ascii NOT NULL,
       paused BOOLEAN NOT NULL,
@@ -57,7 +68,7 @@ export const up = async (knex: Knex): Promise<void> => {
 };
 
 export const down = async (knex: Knex): Promise<void> => {
-  for (const table of ['switches', 'account_prices', 'prices', 'ledger']) {
+  for (const table of ['floor_days', 'switches', 'account_prices', 'prices', 'ledger']) {
     await knex.schema.dropTable(table);
   }
   await knex.schema.alterTable('accounts', (table) => {

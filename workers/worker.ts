@@ -2,7 +2,7 @@
 import type { WorkerApp } from '../lib/app.ts';
 import type { Handler } from '../lib/infra/queue/message.ts';
 import type { Job } from '../lib/jobs.ts';
-import type { Chore } from '../lib/otp/sweep.ts';
+import type { Chore } from '../lib/kernel/chore.ts';
 
 export type Task = { job: Job; handle(app: WorkerApp): Handler<never> };
 

@@ -1,8 +1,10 @@
 // Money as its owner sees it: balance, prices, transactions (design section 4, "Money").
 
+import { depositBounds, openDeposit } from '../../lib/billing/deposits.ts';
 import { describeBilling, describePrices } from '../../lib/billing/describe.ts';
 import { listTransactions, transactionsCsv } from '../../lib/billing/transactions.ts';
 import { decimal, integer, list, nullable, object, oneOf, text } from '../../lib/kernel/schema.ts';
+import { requireLiveRights } from '../../lib/keys/rights.ts';
 import { takeRead } from '../../lib/limits/reads.ts';
 import { listQuery, page, timestamp } from '../fields.ts';
 import { csvRoute, route } from '../route.ts';
@@ -88,4 +90,33 @@ const transactionsExport = csvRoute({
   },
 });
 
-export const billingRoutes = [billing, pricing, transactions, transactionsExport];
+const deposits = route({
+  ...{ method: 'POST', path: '/v1/clients/deposits', tag, auth: 'account' },
+  summary: 'Opens a page to pay on; the balance grows once the payment has arrived.',
+  errors: ['REAUTH_REQUIRED'],
+  body: object({
+    amount: decimal()
+      .min(depositBounds.min)
+      .max(depositBounds.max)
+      .precision(2)
+      .description('USD, with at most two decimals.')
+      .example(50),
+  }),
+  data: object({
+    deposit_id: text().description(
+      'Name of the payment; the transaction’s reference ends with it.',
+    ),
+    checkout_url: text().description('Where to pay.'),
+    amount: usd('What was asked for.'),
+    status: oneOf('pending').description('Nothing is booked yet.'),
+  }),
+  handle: async (app, { account, keyMode, body }) => {
+    requireLiveRights(keyMode);
+    await takeRead(app.reads, 'connect', account.id);
+    const { amount } = body;
+    const { id, url } = await openDeposit(app, { accountId: account.id, amount });
+    return { deposit_id: id, checkout_url: url, amount, status: 'pending' as const };
+  },
+});
+
+export const billingRoutes = [deposits, billing, pricing, transactions, transactionsExport];

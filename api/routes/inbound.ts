@@ -1,6 +1,7 @@
 // What providers call: WhatsApp's and Telegram's webhooks. Verify, queue, answer; workers do the rest.
 
 import type { ApiApp } from '../../lib/app.ts';
+import { takePayment } from '../../lib/billing/deposits.ts';
 import { type ParsedUpdate, readUpdate } from '../../lib/channels/telegram-webhook.ts';
 import {
   type AccountNews,
@@ -130,4 +131,15 @@ const telegram = rawRoute({
   },
 });
 
-export const inboundRoutes = [handshake, whatsapp, telegram];
+const payments = rawRoute({
+  ...{ method: 'POST', path: '/v1/inbound/payments', tag, maxBodyBytes: 256 * 1024 },
+  summary: "Stripe's webhook: signed news of payments; each is booked once.",
+  errors: ['PAYLOAD_TOO_LARGE'],
+  produces: 'text/plain',
+  handle: async (app, { body, headers }) => {
+    const signature = headerText(headers['stripe-signature']);
+    return (await takePayment(app, body, signature)) === 'unsigned' ? forbidden : accepted;
+  },
+});
+
+export const inboundRoutes = [payments, handshake, whatsapp, telegram];

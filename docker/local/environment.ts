@@ -25,6 +25,7 @@ const addresses = (doors: Doors, engines: Engines): Record<string, string> => ({
   API_URL: local(doors.api),
   WHATSAPP_BASE_URL: local(doors.sim, '/graph'),
   TELEGRAM_BASE_URL: local(doors.sim, '/telegram'),
+  STRIPE_BASE_URL: local(doors.sim),
 });
 
 const secrets = ({ secret }: State): Record<string, string> => ({
@@ -49,6 +50,8 @@ const providers = ({ secret }: State): Record<string, string> => ({
   TELEGRAM_BOT_TOKEN: `${secret('telegramBotId', digits(9))}:${secret('telegramBotToken')}`,
   TELEGRAM_BOT_USERNAME: 'tessera_local_bot',
   TELEGRAM_WEBHOOK_SECRET: secret('telegramWebhookSecret'),
+  STRIPE_SECRET_KEY: secret('stripeSecretKey'),
+  STRIPE_WEBHOOK_SECRET: secret('stripeWebhookSecret'),
 });
 
 const standards = (): Record<string, string> => ({
@@ -74,9 +77,12 @@ export const buildEnvironment = (given: {
 }): NodeJS.ProcessEnv => {
   const { env, state, doors, engines } = given;
   const own = inherited(env);
-  const { WHATSAPP_BASE_URL, TELEGRAM_BASE_URL, ...fixed } = addresses(doors, engines);
+  const { WHATSAPP_BASE_URL, TELEGRAM_BASE_URL, STRIPE_BASE_URL, ...fixed } = addresses(
+    doors,
+    engines,
+  );
   return {
-    ...{ WHATSAPP_BASE_URL, TELEGRAM_BASE_URL },
+    ...{ WHATSAPP_BASE_URL, TELEGRAM_BASE_URL, STRIPE_BASE_URL },
     ...standards(),
     ...secrets(state),
     ...providers(state),

@@ -30,7 +30,7 @@ export type Poster = {
 };
 
 const groupMax = 200;
-const groupWaitMs = 3;
+const groupWaitMs = 1;
 
 type News = { type: AccountEventType; data: Record<string, unknown> };
 
@@ -80,11 +80,23 @@ export const createPoster = (deps: PostDeps): Poster => {
 
   // The ledger is written: what follows may fail, and then holds and balances heal by their lifetimes.
   const follow = async (postings: readonly Posting[], { changed }: PostResult): Promise<void> => {
-    for (const [accountId, { before, after }] of changed) {
-      await credit.note(accountId, after, { holds: settledHolds(postings, accountId) });
-      await tell(accountId, after.seq, newsOf(before, after));
-      await changePlan(accountId, after);
-    }
+    await Promise.all(
+      [...changed].map(async ([accountId, { before, after }]) => {
+        await credit.note(accountId, after, { holds: settledHolds(postings, accountId) });
+        await tell(accountId, after.seq, newsOf(before, after));
+        await changePlan(accountId, after);
+      }),
+    );
+  };
+
+  const following = new Set<Promise<void>>();
+  const behind = (work: Promise<void>): void => {
+    const tracked = work
+      .catch((error: unknown) =>
+        log.warn({ reason: describeError(error) }, 'posted, not told everywhere'),
+      )
+      .finally(() => following.delete(tracked));
+    following.add(tracked);
   };
 
   const grouped = createGrouper<Posting, Posted>({
@@ -93,12 +105,17 @@ export const createPoster = (deps: PostDeps): Poster => {
     blamesOne: (error) => !isOutage(error),
     run: async (postings) => {
       const result = await ledger.post(postings, clock.now());
-      await follow(postings, result).catch((error: unknown) =>
-        log.warn({ reason: describeError(error) }, 'posted, not told everywhere'),
-      );
+      // Nobody who waits for the commit waits for this.
+      behind(follow(postings, result));
       return result.outcomes;
     },
   });
 
-  return { post: (posting) => grouped.add(posting), drain: () => grouped.drain() };
+  return {
+    post: (posting) => grouped.add(posting),
+    drain: async () => {
+      await grouped.drain();
+      await Promise.all(following);
+    },
+  };
 };

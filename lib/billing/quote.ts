@@ -89,12 +89,13 @@ export const createQuotes = (deps: QuoteDeps): Quotes => {
   const trialAllowance = sharedPerFree * deps.trialVerifications;
 
   const learn = async (accountId: string, shared: boolean): Promise<void> => {
-    const [balance, sharedTotal] = await Promise.all([
-      ledger.balance(accountId),
-      shared ? ledger.countMessages(accountId, trialAllowance + 1) : undefined,
-    ]);
+    const balance = await ledger.balance(accountId);
     if (!balance) throw new Error('the account is gone');
-    await credit.note(accountId, balance, sharedTotal === undefined ? {} : { sharedTotal });
+    // Who has paid has no allowance to count against.
+    const counted = shared && !balance.deposited;
+    const most = trialAllowance + 1;
+    const sharedTotal = counted ? await ledger.countMessages(accountId, most) : 0;
+    await credit.note(accountId, balance, shared ? { sharedTotal } : {});
   };
 
   const reserve = async (request: ReserveRequest): Promise<Quote> => {

@@ -1,12 +1,8 @@
 // The checks of the books, as SQL: each answers the accounts where two records of the same thing differ.
 import type { Database } from '../infra/mysql.ts';
-import { idBytes, idText } from '../kernel/ids.ts';
+import { idAt, idBytes, idText } from '../kernel/ids.ts';
 
 type Row = { account_id: Buffer; detail: string };
-
-/** The smallest id that a row made at `at` (ms) can have: UUIDv7 begins with the time. */
-const idAt = (at: number): Buffer =>
-  idBytes(`${at.toString(16).padStart(12, '0')}00000000000000000000`);
 
 const checks = {
   'the balance is the sum of the ledger': `
@@ -61,7 +57,7 @@ export const createReconcileStore = (db: Database) => ({
     name: CheckName,
     through: number,
   ): Promise<{ accountId: string; detail: string }[]> => {
-    const given = { through, id: idAt(through) };
+    const given = { through, id: idBytes(idAt(through)) };
     const [rows] = (await db.raw(checks[name], given)) as [Row[]];
     return rows.map((row) => ({ accountId: idText(row.account_id), detail: row.detail }));
   },

@@ -10,6 +10,12 @@ const uuidText = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-
 /** The creation time in milliseconds that a UUIDv7 carries. */
 export const idTime = (id: string): number => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 
+/** The smallest id that anything made at `at` (ms) can have: with it a time becomes a bound on ids. */
+export const idAt = (at: number): string => {
+  const hex = at.toString(16).padStart(12, '0');
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
+};
+
 /** The 16 bytes of an id, as MySQL keeps it. */
 export const idBytes = (id: string): Buffer => Buffer.from(id.replaceAll('-', ''), 'hex');
 

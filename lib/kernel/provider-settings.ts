@@ -14,6 +14,27 @@ export const providerSettings = {
     'Address of Cloudflare Turnstile.',
   ),
 
+  stripeSecretKey: secret(
+    'STRIPE_SECRET_KEY',
+    text().allow('').default(''),
+    'Secret key of Stripe. Empty: deposits are booked by operators alone.',
+  ),
+  stripeWebhookSecret: secret(
+    'STRIPE_WEBHOOK_SECRET',
+    text().allow('').default(''),
+    'Secret that signs the webhooks of Stripe. Empty: they are refused.',
+  ),
+  stripeBaseUrl: setting(
+    'STRIPE_BASE_URL',
+    baseUrl('https://api.stripe.com'),
+    'Address of the Stripe API.',
+  ),
+  depositReturnUrl: setting(
+    'DEPOSIT_RETURN_URL',
+    baseUrl('https://example.com/'),
+    'Where Stripe sends people back to from its checkout.',
+  ),
+
   whatsappBaseUrl: setting(
     'WHATSAPP_BASE_URL',
     baseUrl('https://graph.facebook.com'),

@@ -2,40 +2,15 @@
 import type { Reservations } from '../idempotency/reservations.ts';
 import type { Broker } from '../infra/queue/broker.ts';
 import { whatsappStatus } from '../jobs.ts';
+import { type Chore, repeat } from '../kernel/chore.ts';
 import { type Clock, minute, second } from '../kernel/clock.ts';
 import { newId } from '../kernel/ids.ts';
 import type { Log } from '../kernel/log.ts';
-import { describeError } from '../kernel/redact.ts';
 import type { MessageStore } from '../messages/store.ts';
 
 const leaseMs = minute;
 const batch = 200;
 const purgeBatch = 1_000;
-
-export type Chore = { start(): void; stop(): Promise<void> };
-
-/** Runs `work` again and again, `everyMs` after it has ended; one that fails is logged and comes again. */
-const repeat = (work: () => Promise<void>, everyMs: number, log: Log): Chore => {
-  let timer: NodeJS.Timeout | undefined;
-  let running: Promise<void> = Promise.resolve();
-  const round = (): void => {
-    running = work()
-      .catch((error: unknown) => log.warn({ reason: describeError(error) }, 'chore failed'))
-      .then(() => {
-        if (timer) timer = setTimeout(round, everyMs);
-      });
-  };
-  return {
-    start: () => {
-      timer = setTimeout(round, everyMs);
-    },
-    stop: async () => {
-      clearTimeout(timer);
-      timer = undefined;
-      await running;
-    },
-  };
-};
 
 /**
  * Once a second, turns messages whose time has come into jobs. A message is leased for a minute, so that neither a

@@ -110,6 +110,8 @@ test('a reset forgets phones, behaviours, counters, accounts and waiting webhook
   await call(`${sim.url}/behaviour`, 'PUT', { whatsapp: 'http_500' });
   const made = await call(`${sim.url}/businesses`, 'POST', {});
   t.is((await call(`${sim.url}/state`, 'DELETE')).status, 200);
+  // A call that was on its way at the reset still meets the old answer.
+  await sim.settled();
   receiver.answer = () => 200;
   t.deepEqual(sim.phones.messages(phone), []);
   t.deepEqual(sim.stats().whatsapp, {});

@@ -28,6 +28,10 @@ const simulators = await createSimulators({
     botUsername: required('TELEGRAM_BOT_USERNAME'),
     webhookSecret: required('TELEGRAM_WEBHOOK_SECRET'),
   },
+  stripe: {
+    secretKey: env.STRIPE_SECRET_KEY ?? '',
+    webhookSecret: env.STRIPE_WEBHOOK_SECRET ?? '',
+  },
 });
 
 process.stdout.write(`Simulated phones are ready at ${simulators.url}\n`);

@@ -9,6 +9,7 @@ import { answered, createRouter, parseJsonObject, Refusal, readBody, sendJson } 
 import { createPage } from './page.ts';
 import { createPhones, parsePhone } from './phones.ts';
 import { createStats } from './stats.ts';
+import { createStripe, type StripeOptions } from './stripe.ts';
 import { type BotOptions, createTelegram } from './telegram.ts';
 import { createChats } from './telegram-chats.ts';
 import { type Contact, createTelegramOwner, type Patience } from './telegram-owner.ts';
@@ -40,6 +41,7 @@ export type SimulatorOptions = {
     templateLanguage: string;
   };
   telegram: BotOptions;
+  stripe?: StripeOptions;
   clock?: Clock;
   /** Statuses due within this many ms go out in one POST. */
   statusBatchMs?: number;
@@ -95,6 +97,8 @@ const createParts = (options: SimulatorOptions, apiUrl: () => string) => {
   const telegram = createTelegram({ options: bot, phones, stats, chats, updates, timers });
   const owner = createTelegramOwner({ options: bot, phones, chats, updates, timers });
   const turnstile = createTurnstile({ clock, stats });
+  const { stripe: stripeOptions = { secretKey: '', webhookSecret: '' } } = options;
+  const stripe = createStripe({ options: stripeOptions, clock, stats, apiUrl });
   const page = createPage({ phones, timers });
 
   const reset = () => {
@@ -109,6 +113,7 @@ const createParts = (options: SimulatorOptions, apiUrl: () => string) => {
       chats,
       updates,
       turnstile,
+      stripe,
     ];
     for (const part of [...parts, deliveries.whatsapp, deliveries.telegram]) part.reset();
   };
@@ -121,10 +126,29 @@ const createParts = (options: SimulatorOptions, apiUrl: () => string) => {
     ...whatsappControlRoutes({
       ...{ phones, accounts, templates, webhooks, limits, faults, turnstile, verifyToken, apiUrl },
     }),
+    {
+      method: 'POST',
+      path: '/payments/:id/pay',
+      handle: async ({ params }: { params: Record<string, string> }) => ({
+        status: await stripe.pay(params.id ?? ''),
+      }),
+    },
     ...page.routes,
   ];
   return {
-    ...{ timers, stats, phones, deliveries, webhooks, whatsapp, telegram, owner, turnstile, page },
+    ...{
+      timers,
+      stats,
+      phones,
+      deliveries,
+      webhooks,
+      whatsapp,
+      telegram,
+      owner,
+      turnstile,
+      stripe,
+      page,
+    },
     ...{ reset, router: createRouter(routes), summaries },
   };
 };
@@ -146,6 +170,7 @@ const dispatch = (parts: Parts, request: IncomingMessage, response: ServerRespon
   if (url.startsWith('/graph/')) return parts.whatsapp.handle(request, response);
   if (url.startsWith('/telegram/')) return parts.telegram.handle(request, response);
   if (url.startsWith('/turnstile/v0/siteverify')) return parts.turnstile.handle(request, response);
+  if (url.startsWith('/v1/checkout/sessions')) return parts.stripe.open(request, response);
   return handleControl(parts, request, response);
 };
 

@@ -1,6 +1,6 @@
 // Counters of the simulators: calls by provider and outcome, and how often each message was accepted and delivered.
 
-export type Provider = 'whatsapp' | 'whatsapp_management' | 'telegram' | 'turnstile';
+export type Provider = 'whatsapp' | 'whatsapp_management' | 'telegram' | 'turnstile' | 'stripe';
 
 const maxMessages = 500_000;
 const deliveredUnit = 0x10000;

@@ -22,6 +22,7 @@ export const shared = {
     botUsername: 'tessera_test_bot',
     webhookSecret: 'test-webhook-secret',
   },
+  stripe: { secretKey: 'sk_stripe_test', webhookSecret: 'whsec_stripe_test' },
 } as const;
 
 /** The environment of a process under test; `more` wins. */
@@ -52,6 +53,9 @@ export const testEnvironment = (
   TELEGRAM_BOT_TOKEN: shared.telegram.botToken,
   TELEGRAM_BOT_USERNAME: shared.telegram.botUsername,
   TELEGRAM_WEBHOOK_SECRET: shared.telegram.webhookSecret,
+  STRIPE_SECRET_KEY: shared.stripe.secretKey,
+  STRIPE_WEBHOOK_SECRET: shared.stripe.webhookSecret,
+  STRIPE_BASE_URL: simUrl,
   ...more,
 });
 

@@ -1,0 +1,34 @@
+// What the billing worker does on the clock: the books are proven every hour, the safety floor judges every day.
+import { type Chore, repeat } from '../kernel/chore.ts';
+import { hour, minute } from '../kernel/clock.ts';
+import type { Log } from '../kernel/log.ts';
+import { type FloorDeps, judgeYesterday } from './floor.ts';
+import { reconcile } from './reconcile.ts';
+import type { ReconcileStore } from './reconcile-store.ts';
+
+type Deps = FloorDeps & { books: ReconcileStore; log: Log };
+
+/** Logs whether the books agree; a difference is an error with its checks, for people to look into. */
+export const createBookkeeper = (deps: Deps): Chore =>
+  repeat(
+    async () => {
+      const { accounts, differences } = await reconcile(deps);
+      const fields = { accounts, mismatches: differences.length };
+      if (differences.length === 0) return deps.log.info(fields, 'reconciled');
+      const checks = [...new Set(differences.map(({ check }) => check))];
+      deps.log.error({ ...fields, checks }, 'the books do not agree');
+    },
+    hour,
+    deps.log,
+  );
+
+/** Looks every ten minutes whether there is a day to judge; days that were judged cost one statement. */
+export const createFloorJudge = (deps: Deps): Chore =>
+  repeat(
+    async () => {
+      const switched = await judgeYesterday(deps);
+      if (switched > 0) deps.log.warn({ switched }, 'safety floor switched plans');
+    },
+    10 * minute,
+    deps.log,
+  );

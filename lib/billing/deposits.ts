@@ -1,0 +1,68 @@
+// Deposits: a page to pay on, and what arrives, booked once.
+import { type Payments, PaymentsUnavailable, UnsignedPayment } from '../channels/payments.ts';
+import type { Clock } from '../kernel/clock.ts';
+import { fail } from '../kernel/errors.ts';
+import { newId } from '../kernel/ids.ts';
+import type { Log } from '../kernel/log.ts';
+import { deposit } from './credit.ts';
+import type { Poster } from './post.ts';
+
+/** What one deposit may be, USD. */
+export const depositBounds = { min: 5, max: 10_000 } as const;
+
+const retrySeconds = 30;
+
+export type DepositDeps = {
+  payments: Payments | undefined;
+  poster: Poster;
+  clock: Clock;
+  log: Log;
+};
+
+/**
+ * POST /v1/clients/deposits: opens a checkout; the money is booked when Stripe says that it came.
+ * @throws SERVICE_UNAVAILABLE when payments are not set up here, or Stripe does not answer
+ */
+export const openDeposit = async (
+  { payments }: Pick<DepositDeps, 'payments'>,
+  { accountId, amount }: { accountId: string; amount: number },
+) => {
+  const wait = { retry_after_seconds: retrySeconds };
+  if (!payments) {
+    const message = 'Payments are not set up here. Ask the operator of the service for credit.';
+    throw fail('SERVICE_UNAVAILABLE', wait, { message });
+  }
+  try {
+    const amountCents = Math.round(amount * 100);
+    return await payments.createCheckout({ accountId, amountCents, key: newId() });
+  } catch (error) {
+    if (!(error instanceof PaymentsUnavailable)) throw error;
+    throw fail('SERVICE_UNAVAILABLE', wait, { cause: error.cause });
+  }
+};
+
+/** What an inbound call of the payment provider was. */
+export type Inbound = 'booked' | 'ignored' | 'unsigned';
+
+/**
+ * POST /v1/inbound/payments: books a payment, once however often it is told. Resolves after the commit, so that
+ * Stripe repeats what was not booked.
+ */
+export const takePayment = async (
+  deps: DepositDeps,
+  body: Buffer,
+  signature: string,
+): Promise<Inbound> => {
+  if (!deps.payments) return 'unsigned';
+  try {
+    const payment = await deps.payments.readPayment(body, signature);
+    if (!payment) return 'ignored';
+    const { id: name, accountId, amountMicros } = payment;
+    await deposit(deps, { name, accountId, amountMicros, note: null });
+    deps.log.info({ account_id: accountId, amount_micros: amountMicros }, 'deposit booked');
+    return 'booked';
+  } catch (error) {
+    if (error instanceof UnsignedPayment) return 'unsigned';
+    throw error;
+  }
+};

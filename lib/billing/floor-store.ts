@@ -1,0 +1,79 @@
+// Days of accounts in MySQL, as the safety floor judges them.
+import { type Database, isDuplicateKey } from '../infra/mysql.ts';
+import { idAt, idBytes, idText } from '../kernel/ids.ts';
+import type { Plan } from '../messages/rules.ts';
+
+type Row = Record<string, unknown>;
+
+export type FloorDay = {
+  accountId: string;
+  settled: number;
+  verified: number;
+  lowDays: number;
+  plan: Plan;
+};
+
+export type FloorJudgement = FloorDay & { date: string; switched: boolean };
+
+export type FloorStore = ReturnType<typeof createFloorStore>;
+
+export const createFloorStore = (db: Database) => ({
+  /** The day of every account that pays per success, or is held at per_message by the floor, and is not judged yet. */
+  unjudged: async (date: string, from: number, to: number): Promise<FloorDay[]> => {
+    const [rows] = (await db.raw(
+      `SELECT m.account_id, a.billing_plan, a.floor_low_days, COUNT(*) AS settled,
+         SUM(m.status = 'verified') AS verified
+       FROM messages m JOIN accounts a ON a.id = m.account_id
+       LEFT JOIN floor_days f ON f.account_id = m.account_id AND f.date = ?
+       WHERE m.id >= ? AND m.id < ? AND m.mode = 'live' AND m.accepted_at IS NOT NULL
+         AND (a.billing_plan = 'pay_per_success' OR (a.billing_plan = 'per_message' AND a.floor_since IS NOT NULL))
+         AND f.account_id IS NULL
+       GROUP BY m.account_id, a.billing_plan, a.floor_low_days`,
+      [date, idBytes(idAt(from)), idBytes(idAt(to))],
+    )) as [Row[]];
+    return rows.map((row) => ({
+      accountId: idText(row.account_id as Buffer),
+      settled: Number(row.settled),
+      verified: Number(row.verified),
+      lowDays: Number(row.floor_low_days),
+      plan: row.billing_plan as Plan,
+    }));
+  },
+
+  /** Writes a judgement with what follows from it; false when the day was judged before. */
+  record: async (given: FloorJudgement): Promise<boolean> => {
+    const account_id = idBytes(given.accountId);
+    const { date, settled, verified, plan, switched, lowDays } = given;
+    try {
+      await db.transaction(async (trx) => {
+        const row = { account_id, date, settled, verified, low_days: lowDays, plan, switched };
+        await trx('floor_days').insert(row);
+        const since = plan === 'per_message' ? Date.parse(date) : null;
+        await trx('accounts')
+          .where({ id: account_id })
+          .update({
+            floor_low_days: lowDays,
+            ...(switched ? { billing_plan: plan, floor_since: since } : {}),
+          });
+      });
+      return true;
+    } catch (error) {
+      if (isDuplicateKey(error)) return false;
+      throw error;
+    }
+  },
+
+  /** The last judged days of an account, newest first. */
+  recent: async (accountId: string, limit: number) => {
+    const rows = await db<Row>('floor_days')
+      .where({ account_id: idBytes(accountId) })
+      .orderBy('date', 'desc')
+      .limit(limit);
+    return rows.map((row) => ({
+      date: String(row.date),
+      settled: Number(row.settled),
+      verified: Number(row.verified),
+      lowDays: Number(row.low_days),
+    }));
+  },
+});

@@ -1,0 +1,73 @@
+// The safety floor: accounts whose codes hardly anybody enters pay per message until that changes (spec section 8).
+import type { Clock } from '../kernel/clock.ts';
+import { day, minute } from '../kernel/clock.ts';
+import { derivedId } from '../kernel/ids.ts';
+import type { Revocations } from '../keys/revocations.ts';
+import type { Announcer } from '../messages/announce.ts';
+import { accountEvent } from '../messages/events.ts';
+import type { Plan } from '../messages/rules.ts';
+import type { FloorDay, FloorStore } from './floor-store.ts';
+
+/** Spec section 8: under 55 % on three days in a row. */
+export const floorRate = 0.55;
+export const floorDays = 3;
+/** When the day before is judged: every code of it has ended by then. */
+const afterMidnightMs = 20 * minute;
+
+export type FloorVerdict = { lowDays: number; plan: Plan };
+
+/**
+ * What a day of an account comes to. A day with less than `minimum` settled messages says nothing: it neither adds to
+ * the low days nor ends them. Three in a row lead to per_message, one good day leads back.
+ */
+export const judgeDay = (
+  before: FloorVerdict,
+  { settled, verified }: Pick<FloorDay, 'settled' | 'verified'>,
+  minimum: number,
+): FloorVerdict => {
+  if (settled < minimum) return before;
+  const good = verified / settled >= floorRate;
+  if (good) return { lowDays: 0, plan: 'pay_per_success' };
+  const lowDays = before.lowDays + 1;
+  return { lowDays, plan: lowDays >= floorDays ? 'per_message' : before.plan };
+};
+
+export type FloorDeps = {
+  floor: FloorStore;
+  announcer: Announcer;
+  revocations: Pick<Revocations, 'announce'>;
+  clock: Clock;
+  floorMinimumDaily: number;
+};
+
+const judgeAccount = async (deps: FloorDeps, date: string, today: FloorDay): Promise<boolean> => {
+  const { accountId, settled, verified, lowDays, plan } = today;
+  const after = judgeDay({ lowDays, plan }, today, deps.floorMinimumDaily);
+  const switched = after.plan !== plan;
+  // One row per account and day decides: a day that was judged is not judged again.
+  const first = await deps.floor.record({ accountId, date, settled, verified, switched, ...after });
+  if (!first || !switched) return false;
+  const subject = `${accountId} ${date}`;
+  await deps.announcer.announce(
+    accountEvent('billing.plan_changed', {
+      ...{ accountId, mode: 'live', at: deps.clock.now(), subject },
+      requestId: derivedId(subject, 'floor'),
+      data: { from: plan, to: after.plan, reason: 'safety_floor', date, settled, verified },
+    }),
+  );
+  return true;
+};
+
+/** Judges the UTC day before today's, once 20 minutes of today have passed; answers how many plans were switched. */
+export const judgeYesterday = async (deps: FloorDeps): Promise<number> => {
+  const now = deps.clock.now();
+  const today = Math.floor(now / day) * day;
+  if (now - today < afterMidnightMs) return 0;
+  const date = new Date(today - day).toISOString().slice(0, 10);
+  let switched = 0;
+  for (const entry of await deps.floor.unjudged(date, today - day, today)) {
+    if (await judgeAccount(deps, date, entry)) switched++;
+  }
+  if (switched > 0) await deps.revocations.announce();
+  return switched;
+};

@@ -1,0 +1,93 @@
+// Deposits: a checkout, its payment booked once, and what is not Stripe's refused.
+import { createHmac } from 'node:crypto';
+import test from 'ava';
+import { shared } from '../support/settings.ts';
+import { type Stack, startStack } from '../support/stack.ts';
+
+let stack: Stack;
+
+test.before(async () => {
+  stack = await startStack('deposits', { workers: [] });
+});
+test.after.always(() => stack?.close());
+
+const pay = async (id: unknown): Promise<number> => {
+  const answer = await fetch(`${stack.sim.url}/payments/${id}/pay`, { method: 'POST' });
+  return ((await answer.json()) as { status: number }).status;
+};
+
+test('a payment is booked once, and lets an account send', async (t) => {
+  const customer = await stack.customer({ money: 0 });
+  const opened = await customer.live.post('/v1/clients/deposits', { amount: 49.99 });
+  t.is(opened.status, 200);
+  t.like(opened.data, { amount: 49.99, status: 'pending' });
+  t.true(String(opened.data.checkout_url).startsWith('http'));
+  const balance = async () => (await customer.live.get('/v1/clients/billing')).data.balance;
+  t.is(await balance(), 0, 'nothing is booked before it is paid');
+  for (let time = 0; time < 3; time++) t.is(await pay(opened.data.deposit_id), 200);
+  t.is(await balance(), 49.99);
+  const { items } = (await customer.live.get('/v1/clients/transactions')).data as {
+    items: Record<string, unknown>[];
+  };
+  t.is(items.length, 1);
+  t.like(items[0], {
+    kind: 'deposit',
+    amount: 49.99,
+    reference: `deposit:${opened.data.deposit_id}`,
+  });
+});
+
+test('the amount is bounded', async (t) => {
+  const { live } = await stack.customer();
+  for (const amount of [undefined, '50', 4.99, 10_000.01, 50.001, null]) {
+    const answer = await live.post('/v1/clients/deposits', { amount });
+    t.like(answer.error, { code: 'VALIDATION_ERROR', details: [{ field: 'amount' }] }, `${amount}`);
+  }
+  for (const amount of [5, 10_000]) {
+    t.is((await live.post('/v1/clients/deposits', { amount })).status, 200);
+  }
+});
+
+const inbound = (body: string, signature: string) =>
+  fetch(`${stack.url}/v1/inbound/payments`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'stripe-signature': signature },
+    body,
+  });
+
+const signed = (body: string, at: number, secret: string = shared.stripe.webhookSecret) =>
+  `t=${at},v1=${createHmac('sha256', secret).update(`${at}.${body}`).digest('hex')}`;
+
+test('what Stripe did not sign, or signed long ago, books nothing', async (t) => {
+  const { accountId, live } = await stack.customer({ money: 0 });
+  const session = {
+    ...{ id: 'cs_forged', object: 'checkout.session', payment_status: 'paid', currency: 'usd' },
+    ...{ client_reference_id: accountId, amount_total: 100_000 },
+  };
+  const event = { id: 'evt_1', object: 'event', data: { object: session } };
+  const body = JSON.stringify({ ...event, type: 'checkout.session.completed' });
+  const now = Math.floor(Date.now() / 1000);
+  t.is((await inbound(body, '')).status, 403);
+  t.is((await inbound(body, signed(body, now, 'another secret'))).status, 403);
+  t.is((await inbound(body, signed(body, now - 3_600))).status, 403);
+  t.is((await inbound(`${body} `, signed(body, now))).status, 403);
+  const unpaid = body.replace('"paid"', '"unpaid"');
+  t.is((await inbound(unpaid, signed(unpaid, now))).status, 200);
+  t.is((await live.get('/v1/clients/billing')).data.balance, 0);
+});
+
+test('a provider that refuses or is away is 503', async (t) => {
+  const { createPayments } = await import('../../lib/channels/payments.ts');
+  const { openDeposit } = await import('../../lib/billing/deposits.ts');
+  const payments = createPayments({
+    ...{
+      secretKey: 'sk_wrong',
+      webhookSecret: 'x',
+      baseUrl: stack.sim.url,
+      returnUrl: 'https://x',
+    },
+  });
+  const asked = { accountId: 'a', amount: 5 };
+  await t.throwsAsync(openDeposit({ payments }, asked), { message: /at the moment/ });
+  await t.throwsAsync(openDeposit({ payments: undefined }, asked), { message: /not set up/ });
+});

@@ -1,0 +1,107 @@
+// The safety floor: three low days in a row, one good day back, and every switch written down once.
+import test from 'ava';
+import { judgeDay, judgeYesterday } from '../../lib/billing/floor.ts';
+import { day, minute } from '../../lib/kernel/clock.ts';
+import { idAt, idBytes } from '../../lib/kernel/ids.ts';
+import type { Plan } from '../../lib/messages/rules.ts';
+import { listenForEvents } from '../support/events.ts';
+import { createHandClock } from '../support/hand-clock.ts';
+import { type Customer, type Stack, startStack } from '../support/stack.ts';
+
+let stack: Stack;
+const clock = createHandClock();
+
+test.before(async () => {
+  const settings = { SAFETY_FLOOR_MINIMUM_DAILY: '10' };
+  stack = await startStack('floor', { clock, settings, workers: [] });
+});
+test.after.always(() => stack?.close());
+
+test('54 % is low, 55 % is good; few messages say nothing', (t) => {
+  const before = { lowDays: 2, plan: 'pay_per_success' as const };
+  t.deepEqual(judgeDay(before, { settled: 100, verified: 54 }, 20), {
+    lowDays: 3,
+    plan: 'per_message',
+  });
+  t.deepEqual(judgeDay(before, { settled: 100, verified: 55 }, 20), {
+    lowDays: 0,
+    plan: 'pay_per_success',
+  });
+  t.deepEqual(judgeDay(before, { settled: 19, verified: 0 }, 20), before);
+  const held = { lowDays: 3, plan: 'per_message' as const };
+  t.deepEqual(judgeDay(held, { settled: 100, verified: 10 }, 20), {
+    lowDays: 4,
+    plan: 'per_message',
+  });
+  t.deepEqual(judgeDay(held, { settled: 20, verified: 11 }, 20), {
+    lowDays: 0,
+    plan: 'pay_per_success',
+  });
+});
+
+let made = 0;
+/** So many messages of yesterday, the first few of them verified. */
+const yesterday = async ({ accountId }: Customer, settled: number, verified: number) => {
+  const at = Math.floor(clock.now() / day) * day - 3 * 60 * minute;
+  const rows = Array.from({ length: settled }, (_, index) => {
+    made += 1;
+    const id = `${idAt(at).slice(0, 14)}7000-8000-${String(made).padStart(12, '0')}`;
+    return {
+      ...{ id: idBytes(id), account_id: idBytes(accountId), mode: 'live', origin: 'send' },
+      ...{ phone: '+14155550123', country: 'US', request_id: 'r', plan: 'pay_per_success' },
+      ...{ price_micros: 0, status: index < verified ? 'verified' : 'expired', accepted_at: at },
+      verified_at: index < verified ? at : null,
+    };
+  });
+  await stack.api.db('messages').insert(rows);
+};
+
+const nextDay = () => clock.forward(day - (clock.now() % day) + 21 * minute);
+
+const planOf = async ({ accountId }: Customer) =>
+  (await stack.api.accounts.find(accountId))?.billingPlan;
+
+test.serial(
+  'three low days switch the plan, one good day switches it back, each told once',
+  async (t) => {
+    const customer = await stack.customer();
+    await stack.api.ledger.setPlan(customer.accountId, 'trial', 'pay_per_success');
+    const events = await listenForEvents(stack, 'billing.plan_changed');
+    const days: [number, number, Plan][] = [
+      [20, 5, 'pay_per_success'],
+      [20, 10, 'pay_per_success'],
+      [5, 0, 'pay_per_success'],
+      [20, 0, 'per_message'],
+      [20, 0, 'per_message'],
+      [20, 11, 'pay_per_success'],
+    ];
+    for (const [settled, verified, expected] of days) {
+      nextDay();
+      await yesterday(customer, settled, verified);
+      await Promise.all([judgeYesterday(stack.worker), judgeYesterday(stack.worker)]);
+      await judgeYesterday(stack.worker);
+      t.is(await planOf(customer), expected, `${verified} of ${settled}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    t.deepEqual(
+      events.heard.map(({ data }) => [data.from, data.to, data.reason]),
+      [
+        ['pay_per_success', 'per_message', 'safety_floor'],
+        ['per_message', 'pay_per_success', 'safety_floor'],
+      ],
+    );
+    await events.close();
+  },
+);
+
+test.serial('before twenty past midnight nothing is judged', async (t) => {
+  const customer = await stack.customer();
+  await stack.api.ledger.setPlan(customer.accountId, 'trial', 'pay_per_success');
+  clock.forward(day - (clock.now() % day) + 19 * minute);
+  await yesterday(customer, 20, 0);
+  await judgeYesterday(stack.worker);
+  t.is((await stack.api.floor.recent(customer.accountId, 5)).length, 0);
+  clock.forward(minute);
+  await judgeYesterday(stack.worker);
+  t.like((await stack.api.floor.recent(customer.accountId, 5))[0], { settled: 20, lowDays: 1 });
+});
