@@ -17,8 +17,8 @@ export const toServiceError = (error: unknown): ServiceError => {
   return fail('INTERNAL_ERROR', {}, { cause: error });
 };
 
-export const answerData = (ctx: Context, data: unknown): void => {
-  ctx.status = 200;
+export const answerData = (ctx: Context, data: unknown, status = 200): void => {
+  ctx.status = status;
   ctx.type = 'application/json';
   ctx.body = JSON.stringify({ data });
 };

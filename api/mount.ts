@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream';
 import Router from '@koa/router';
 import type { ApiApp } from '../lib/app.ts';
-import { fail } from '../lib/kernel/errors.ts';
+import { fail, ServiceError } from '../lib/kernel/errors.ts';
 import { jsonBody, readRawBody } from './body.ts';
 import { callerOf } from './caller.ts';
 import type { RequestState } from './context.ts';
@@ -29,6 +29,25 @@ const visitorOf = (ctx: Context) => ({
   source: sourceKeyOf(ctx.ip),
 });
 
+/** Refusals by a limit are shown to the account in its limits document. */
+const noteRefusal = (app: ApiApp, ctx: Context, error: unknown): void => {
+  const { accountId, requestId, route } = ctx.state;
+  if (accountId === undefined || !(error instanceof ServiceError)) return;
+  const { code, extras } = error;
+  if (extras.dimension === undefined) return;
+  app.throttles.note(accountId, {
+    ...{ at: new Date(app.clock.now()).toISOString(), code, reason: extras.reason ?? '' },
+    ...{
+      layer: extras.layer ?? 'origin',
+      dimension: extras.dimension,
+      limit: extras.limit ?? null,
+    },
+    window_seconds: extras.window_seconds ?? null,
+    retry_after_seconds: extras.retry_after_seconds ?? null,
+    ...{ operation: `${ctx.method} ${route}`, request_id: requestId },
+  });
+};
+
 const serveJson = (app: ApiApp, route: JsonRoute) => async (ctx: Context) => {
   const caller = await callerOf(app, ctx, route);
   if (route.body) await jsonBody(ctx as never, () => Promise.resolve());
@@ -40,7 +59,11 @@ const serveJson = (app: ApiApp, route: JsonRoute) => async (ctx: Context) => {
     header: (name: string) => (name.toLowerCase() in ctx.headers ? ctx.get(name) : undefined),
     setHeaders: (headers: Record<string, string>) => ctx.set(headers),
   } as unknown as Request<'key', never, never, never>;
-  answerData(ctx, await route.handle(app, request));
+  const data = await route.handle(app, request).catch((error: unknown) => {
+    noteRefusal(app, ctx, error);
+    throw error;
+  });
+  answerData(ctx, data, route.status);
 };
 
 const serveRaw = (app: ApiApp, route: RawRoute) => async (ctx: Context) => {

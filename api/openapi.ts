@@ -140,7 +140,7 @@ const jsonOperation = (route: JsonRoute): Json => ({
     : {}),
   security: schemesOf[route.auth].map((name) => ({ [name]: [] })),
   responses: {
-    '200': {
+    [route.status]: {
       description: 'Success.',
       headers: {
         ...requestIdHeader,

@@ -68,6 +68,8 @@ export type JsonRoute = Shared & {
   params: Joi.ObjectSchema | undefined;
   query: Joi.ObjectSchema | undefined;
   data: Joi.Schema;
+  /** Status of success. */
+  status: 200 | 201;
   handle(app: ApiApp, request: Request<'key', never, never, never>): Promise<unknown>;
 };
 
@@ -110,6 +112,7 @@ type Definition<A extends Auth, B, P, Q, D> = Omit<Shared, 'errors'> & {
   auth: A;
   errors?: readonly ErrorCode[];
   sends?: boolean;
+  status?: 200 | 201;
   body?: B;
   params?: P;
   query?: Q;
@@ -130,6 +133,7 @@ export const route = <
   ({
     errors: [],
     sends: false,
+    status: 200,
     body: undefined,
     params: undefined,
     query: undefined,

@@ -7,8 +7,10 @@ import { billingRoutes } from './routes/billing.ts';
 import { healthRoutes } from './routes/health.ts';
 import { inboundRoutes } from './routes/inbound.ts';
 import { keyRoutes } from './routes/keys.ts';
+import { limitRoutes } from './routes/limits.ts';
 import { metaRoutes } from './routes/meta.ts';
 import { otpRoutes } from './routes/otp.ts';
+import { reportRoutes } from './routes/reports.ts';
 import { securityRoutes } from './routes/security.ts';
 import { totpRoutes } from './routes/totp.ts';
 import { wabaRoutes } from './routes/waba.ts';
@@ -20,6 +22,8 @@ export const routes: readonly Route[] = [
   ...accessRoutes,
   ...accountRoutes,
   ...keyRoutes,
+  ...reportRoutes,
+  ...limitRoutes,
   ...billingRoutes,
   ...securityRoutes,
   ...wabaRoutes,

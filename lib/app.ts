@@ -9,6 +9,8 @@ import { createPriceStore } from './billing/price-store.ts';
 import { createPrices } from './billing/prices.ts';
 import { createQuotes } from './billing/quote.ts';
 import { createReconcileStore } from './billing/reconcile-store.ts';
+import { createCapacityStore } from './capacity/store.ts';
+import { createThrottles } from './capacity/throttles.ts';
 import { createPayments } from './channels/payments.ts';
 import { createTelegram } from './channels/telegram.ts';
 import { createTurnstile } from './channels/turnstile.ts';
@@ -48,6 +50,7 @@ import { createPumpingGuard } from './pumping/refuse.ts';
 import { parseAllowed } from './pumping/rules.ts';
 import { createPumpingStore } from './pumping/store.ts';
 import { createRecovery } from './recovery/forgot.ts';
+import { createReportStore } from './reports/store.ts';
 import { createChallengeStore } from './security/challenge-store.ts';
 import { createFactorStore } from './security/factor-store.ts';
 import { createThrottle } from './security/throttle.ts';
@@ -129,6 +132,9 @@ const openStores = ({ db, redis, broker }: Infra, { config, clock, log }: Requir
     prices: createPriceStore(db),
     books: createReconcileStore(db),
     floor: createFloorStore(db),
+    reports: createReportStore(db),
+    capacity: createCapacityStore(db),
+    throttles: createThrottles(redis, prefix, log),
     totp: createTotpStore(db),
     attempts: createAttemptStore(db),
     totpSealer: config.totpKeys.length > 0 ? createSealer(config.totpKeys) : undefined,

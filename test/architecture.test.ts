@@ -27,6 +27,8 @@ const row = [
   'lib/otp',
   'lib/recovery',
   'lib/totp',
+  'lib/reports',
+  'lib/capacity',
   'lib/health.ts',
   'lib/app.ts',
 ];

@@ -44,9 +44,23 @@ const session: Thing = {
   look: (owner, id) => inList(owner, '/v1/clients/security/sessions', id),
 };
 
+const capacity: Thing = {
+  make: async (owner) => {
+    const { data } = await owner.session.post('/v1/clients/capacity-requests', {
+      ...{ requested_sustained_per_minute: 1_000, requested_burst_per_10_seconds: 300 },
+      ...{ expected_sustained_per_minute: 500, expected_peak_per_minute: 900 },
+      business_justification: 'A launch in three countries.',
+    });
+    return (data.capacity_request as { id: string }).id;
+  },
+  look: (owner, id) => inList(owner, '/v1/clients/capacity-requests', id),
+};
+
 /** By the beginning of the path. */
 const things: Record<string, Thing> = {
   '/v1/otp/status/': message,
+  '/v1/clients/otps/': message,
+  '/v1/clients/capacity-requests/': capacity,
   '/v1/clients/keys/': key,
   '/v1/clients/security/sessions/': session,
 };

@@ -1,0 +1,159 @@
+// The usage and limits document (spec section 2): what an account may do now, why it was refused, what it could ask for.
+import type { Account } from '../accounts/rules.ts';
+import { floorDays, floorRate } from '../billing/floor.ts';
+import type { FloorStore } from '../billing/floor-store.ts';
+import type { LedgerStore } from '../billing/ledger-store.ts';
+import type { PriceStore } from '../billing/price-store.ts';
+import { hourOf, minimumBalanceMicros, sharedPerFree } from '../billing/rules.ts';
+import type { Clock } from '../kernel/clock.ts';
+import { hour } from '../kernel/clock.ts';
+import { fail } from '../kernel/errors.ts';
+import { toUsd } from '../kernel/money.ts';
+import type { AdmissionLimits } from '../limits/admission.ts';
+import { admissionTable } from '../limits/table.ts';
+import { tierOf } from '../limits/tier.ts';
+import { capacityView } from './request.ts';
+import { schemaVersion } from './rules.ts';
+import type { CapacityStore } from './store.ts';
+import type { Throttles } from './throttles.ts';
+
+export type DocumentDeps = {
+  admission: AdmissionLimits;
+  ledger: LedgerStore;
+  prices: PriceStore;
+  floor: FloorStore;
+  capacity: CapacityStore;
+  throttles: Throttles;
+  clock: Clock;
+  trialVerifications: number;
+  config: { sharedHourly: number };
+};
+
+const recentFloorDays = 7;
+const failedVerifications = { attempts: 5, window_seconds: 900 };
+
+const usageOf = async ({ admission, clock }: DocumentDeps, account: Account) => {
+  const now = clock.now();
+  const tier = tierOf(account, now);
+  const all = await admission.usage({ accountId: account.id, mode: 'live', tier });
+  const view = (name: string) => {
+    const one = all.find((allowance) => allowance.name === name);
+    const [limit, used] = [one?.limit ?? 0, one?.used ?? 0];
+    return {
+      ...{ used, limit, remaining: Math.max(limit - used, 0) },
+      window_seconds: (one?.windowMs ?? 0) / 1000,
+      reset_at: one && used > 0 ? new Date(now + one.resetMs).toISOString() : null,
+    };
+  };
+  return { burst: view('burst'), sustained: view('sustained'), hourly: view('hourly') };
+};
+
+const policyOf = (account: Account, now: number) => {
+  const tier = tierOf(account, now);
+  const reviewed = tier.name !== 'standard';
+  const { expiresAt } = account.tier;
+  return {
+    ...{ tier: tier.name, sustained_per_minute: tier.sustained },
+    ...{ burst_per_10_seconds: tier.burst, hourly_limit: tier.hourly },
+    credential_per_minute: admissionTable.find(({ name }) => name === 'credential')?.limit ?? 0,
+    source: reviewed ? ('reviewed' as const) : ('default' as const),
+    expires_at: reviewed && expiresAt !== null ? new Date(expiresAt).toISOString() : null,
+  };
+};
+
+const recipientRows = () =>
+  admissionTable
+    .filter(({ dimension }) => dimension === 'recipient' || dimension === 'recipient_global')
+    .map(({ scope, limit, windowMs, dimension }) => ({
+      ...{ scope, dimension, limit, window_seconds: windowMs / 1000 },
+    }));
+
+type Money = NonNullable<Awaited<ReturnType<LedgerStore['balance']>>>;
+
+/** Which errors a send would meet now for want of money, as the gate before a send would say them. */
+export const blockersOf = (account: Account, money: Money, now: number): string[] => {
+  const free = account.billingPlan === 'trial' && money.trialUsed < money.trialGranted;
+  if (free) return [];
+  if (!money.deposited) {
+    const tried = account.billingPlan === 'trial' && money.trialGranted > 0;
+    return [tried ? 'FREE_TRIAL_EXHAUSTED' : 'DEPOSIT_REQUIRED'];
+  }
+  const cap = account.spendCapHourlyMicros;
+  const spent = money.spentHour === hourOf(now) ? money.spentMicros : 0;
+  return [
+    ...(money.micros < minimumBalanceMicros ? ['INSUFFICIENT_CREDITS'] : []),
+    ...(cap !== null && spent >= cap ? ['SPEND_CAP_EXCEEDED'] : []),
+  ];
+};
+
+const spendHour = (account: Account, money: Money, now: number) => {
+  const cap = account.spendCapHourlyMicros;
+  return {
+    spent: money.spentHour === hourOf(now) ? toUsd(money.spentMicros) : 0,
+    cap: cap === null ? null : toUsd(cap),
+    reset_at: new Date((hourOf(now) + 1) * hour).toISOString(),
+  };
+};
+
+const allowancesOf = async (deps: DocumentDeps, account: Account, money: Money) => {
+  const { prices, ledger, trialVerifications, config } = deps;
+  const paused = await prices.paused();
+  const pausedHere = await prices.isSharedPaused(account.id);
+  const allowance = money.deposited ? null : sharedPerFree * trialVerifications;
+  const used = allowance === null ? null : await ledger.countMessages(account.id, allowance);
+  const { trialGranted: granted, trialUsed } = money;
+  return {
+    free_trial: {
+      ...{ granted, used: trialUsed, remaining: Math.max(granted - trialUsed, 0) },
+      paused: paused.has('trial'),
+    },
+    shared_number: {
+      ...{ allowance, used, hourly_limit: config.sharedHourly },
+      paused: pausedHere || paused.has('shared_number'),
+    },
+    balance: { available: toUsd(money.micros), minimum: toUsd(minimumBalanceMicros) },
+  };
+};
+
+const floorOf = async ({ floor }: DocumentDeps, account: Account) => {
+  const days = await floor.recent(account.id, recentFloorDays);
+  const held = account.billingPlan === 'per_message' && days.length > 0;
+  return {
+    state: held ? ('held' as const) : ('clear' as const),
+    ...{ threshold: floorRate, days_to_switch: floorDays, low_days: days[0]?.lowDays ?? 0 },
+    recent_days: days.map(({ date, settled, verified }) => ({
+      ...{ date, settled, verified, rate: settled === 0 ? null : verified / settled },
+    })),
+  };
+};
+
+/** GET /v1/clients/limits. @throws NOT_FOUND */
+export const limitsDocument = async (deps: DocumentDeps, account: Account) => {
+  const { clock, ledger, capacity, throttles } = deps;
+  const now = clock.now();
+  const money = await ledger.balance(account.id);
+  if (!money) throw fail('NOT_FOUND');
+  const [newest] = await capacity.list(account.id, { before: undefined, limit: 1 });
+  const blockedBy = blockersOf(account, money, now);
+  const pending = newest?.status === 'pending';
+  return {
+    schema_version: schemaVersion as typeof schemaVersion,
+    generated_at: new Date(now).toISOString(),
+    account: { billing_plan: account.billingPlan, status: account.status },
+    effective_policy: policyOf(account, now),
+    usage: { ...(await usageOf(deps, account)), spend_hour: spendHour(account, money, now) },
+    allowances: await allowancesOf(deps, account, money),
+    eligibility: {
+      ...{ can_send: blockedBy.length === 0, blocked_by: blockedBy },
+      can_request_capacity: !pending,
+      reasons: pending ? ['A request is pending.'] : [],
+    },
+    recent_throttles: await throttles.recent(account.id).catch(() => []),
+    capacity_request: newest ? capacityView(newest) : null,
+    safety_controls: {
+      recipient_limits: recipientRows(),
+      failed_verifications: failedVerifications,
+      safety_floor: await floorOf(deps, account),
+    },
+  };
+};

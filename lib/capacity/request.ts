@@ -1,0 +1,170 @@
+// Asking for more capacity, taking it back, and its review; only aggregate limits ever change by it.
+import type { AccountStore } from '../accounts/store.ts';
+import type { Clock } from '../kernel/clock.ts';
+import { cursorOf } from '../kernel/cursor.ts';
+import { fail, invalid } from '../kernel/errors.ts';
+import { idTime, newId } from '../kernel/ids.ts';
+import type { Revocations } from '../keys/revocations.ts';
+import { customTierBounds } from '../limits/rules.ts';
+import type { Announcer } from '../messages/announce.ts';
+import { accountEvent } from '../messages/events.ts';
+import {
+  type CapacityRequest,
+  type CapacityStatus,
+  reviewedTierMs,
+  schemaVersion,
+  tierFor,
+} from './rules.ts';
+import type { CapacityStore } from './store.ts';
+
+export type CapacityDeps = {
+  capacity: CapacityStore;
+  accounts: AccountStore;
+  revocations: Pick<Revocations, 'announce'>;
+  announcer: Announcer;
+  clock: Clock;
+};
+
+export type CapacityWish = Pick<
+  CapacityRequest,
+  | 'accountId'
+  | 'sustained'
+  | 'burst'
+  | 'expectedSustained'
+  | 'expectedPeak'
+  | 'justification'
+  | 'facts'
+>;
+
+const isoOrNull = (ms: number | null): string | null =>
+  ms === null ? null : new Date(ms).toISOString();
+
+export const capacityView = (request: CapacityRequest) => ({
+  id: request.id,
+  requested_sustained_per_minute: request.sustained,
+  requested_burst_per_10_seconds: request.burst,
+  expected_sustained_per_minute: request.expectedSustained,
+  expected_peak_per_minute: request.expectedPeak,
+  business_justification: request.justification,
+  supporting_facts: request.facts,
+  status: request.status,
+  created_at: new Date(idTime(request.id)).toISOString(),
+  updated_at: new Date(request.updatedAt).toISOString(),
+  cancelled_at: isoOrNull(request.cancelledAt),
+  reviewed_at: isoOrNull(request.reviewedAt),
+});
+
+/** The wrapper of spec section 2. */
+export const wrapped = (request: CapacityRequest) => ({
+  schema_version: schemaVersion as typeof schemaVersion,
+  capacity_request: capacityView(request),
+});
+
+const tell = async (
+  { announcer, clock }: CapacityDeps,
+  { id, accountId }: Pick<CapacityRequest, 'id' | 'accountId'>,
+  status: CapacityStatus,
+  requestId: string,
+): Promise<void> => {
+  const about = { accountId, mode: 'live' as const, at: clock.now(), requestId };
+  const data = { capacity_request_id: id, status };
+  const subject = `${id} ${status}`;
+  await announcer.announce(accountEvent('capacity_request.updated', { ...about, subject, data }));
+};
+
+/**
+ * POST /v1/clients/capacity-requests.
+ * @throws VALIDATION_ERROR when a request is pending already
+ */
+export const requestCapacity = async (
+  deps: CapacityDeps,
+  wish: CapacityWish,
+  requestId: string,
+): Promise<CapacityRequest> => {
+  const id = newId();
+  const request: CapacityRequest = {
+    ...wish,
+    ...{ id, status: 'pending', updatedAt: idTime(id), cancelledAt: null, reviewedAt: null },
+  };
+  if (!(await deps.capacity.insert(request))) {
+    throw invalid({ field: 'body', issue: 'a request is pending already; cancel it first' });
+  }
+  await tell(deps, request, 'pending', requestId);
+  return request;
+};
+
+/** GET /v1/clients/capacity-requests/{id}. @throws NOT_FOUND */
+export const findCapacity = async (
+  { capacity }: Pick<CapacityDeps, 'capacity'>,
+  accountId: string,
+  id: string,
+): Promise<CapacityRequest> => {
+  const found = await capacity.find(accountId, id);
+  if (!found) throw fail('NOT_FOUND');
+  return found;
+};
+
+/** GET /v1/clients/capacity-requests: newest first. */
+export const listCapacity = async (
+  { capacity }: Pick<CapacityDeps, 'capacity'>,
+  accountId: string,
+  { before, limit }: { before?: string | undefined; limit: number },
+) => {
+  const found = await capacity.list(accountId, { before, limit: limit + 1 });
+  const items = found.slice(0, limit);
+  const last = items.at(-1);
+  const next = found.length > limit && last ? cursorOf(last.id) : null;
+  return { items: items.map(capacityView), next_before: next };
+};
+
+/**
+ * DELETE /v1/clients/capacity-requests/{id}: takes a pending request back; one that was taken back stays so.
+ * @throws NOT_FOUND, VALIDATION_ERROR (it was reviewed)
+ */
+export const cancelCapacity = async (
+  deps: CapacityDeps,
+  { accountId, id, requestId }: { accountId: string; id: string; requestId: string },
+): Promise<CapacityRequest> => {
+  const found = await findCapacity(deps, accountId, id);
+  const at = deps.clock.now();
+  const cancelled = { status: 'cancelled' as const, at, note: null };
+  if (await deps.capacity.settle(accountId, id, cancelled)) {
+    await tell(deps, found, 'cancelled', requestId);
+  }
+  const now = await findCapacity(deps, accountId, id);
+  if (now.status === 'cancelled') return now;
+  throw invalid({ field: 'id', issue: `was ${now.status} already` });
+};
+
+/**
+ * A reviewer's word on a pending request, for the ops listener: approval sets the account's tier, which ends by
+ * itself; recipient and global limits stay what they are.
+ * @throws NOT_FOUND (nothing pending), VALIDATION_ERROR
+ */
+export const reviewCapacity = async (
+  deps: CapacityDeps,
+  given: {
+    accountId: string;
+    id: string;
+    requestId: string;
+    note: string | null;
+    /** Sends a minute that are granted; null: rejected. */
+    perMinute: number | null;
+    expiresAt?: number;
+  },
+): Promise<void> => {
+  const { accountId, id, requestId, note, perMinute } = given;
+  const { min, max } = customTierBounds;
+  if (perMinute !== null && (perMinute < min || perMinute > max || !Number.isInteger(perMinute))) {
+    throw invalid({ field: 'per_minute', issue: `must be a whole number from ${min} to ${max}` });
+  }
+  const at = deps.clock.now();
+  const status = perMinute === null ? 'rejected' : 'approved';
+  if (!(await deps.capacity.settle(accountId, id, { status, at, note }))) throw fail('NOT_FOUND');
+  if (perMinute !== null) {
+    const tier = tierFor(perMinute, given.expiresAt ?? at + reviewedTierMs);
+    await deps.accounts.setTier(accountId, tier);
+    await deps.revocations.announce();
+  }
+  await tell(deps, { id, accountId }, status, requestId);
+};

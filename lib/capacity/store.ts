@@ -1,0 +1,82 @@
+// Requests for more capacity in MySQL.
+import type { Database } from '../infra/mysql.ts';
+import { idBytes, idText } from '../kernel/ids.ts';
+import type { CapacityRequest, CapacityStatus } from './rules.ts';
+
+type Row = Record<string, unknown>;
+
+const numberOrNull = (value: unknown): number | null => (value === null ? null : Number(value));
+const textOrNull = (value: unknown): string | null => (value === null ? null : String(value));
+
+const fromRow = (row: Row): CapacityRequest => ({
+  id: idText(row.id as Buffer),
+  accountId: idText(row.account_id as Buffer),
+  sustained: Number(row.sustained),
+  burst: Number(row.burst),
+  expectedSustained: Number(row.expected_sustained),
+  expectedPeak: Number(row.expected_peak),
+  justification: String(row.justification),
+  facts: textOrNull(row.facts),
+  status: row.status as CapacityStatus,
+  updatedAt: Number(row.updated_at),
+  cancelledAt: numberOrNull(row.cancelled_at),
+  reviewedAt: numberOrNull(row.reviewed_at),
+});
+
+export type CapacityStore = ReturnType<typeof createCapacityStore>;
+
+export const createCapacityStore = (db: Database) => ({
+  /** Answers false when a request of the account is pending already. */
+  insert: (request: CapacityRequest): Promise<boolean> =>
+    db.transaction(async (trx) => {
+      const account_id = idBytes(request.accountId);
+      // The account's row stands for "one pending at a time".
+      await trx('accounts').where({ id: account_id }).forUpdate().first('id');
+      const pending = await trx('capacity_requests')
+        .where({ account_id, status: 'pending' })
+        .first('id');
+      if (pending !== undefined) return false;
+      await trx('capacity_requests').insert({
+        ...{ id: idBytes(request.id), account_id, sustained: request.sustained },
+        ...{ burst: request.burst, expected_sustained: request.expectedSustained },
+        ...{ expected_peak: request.expectedPeak, justification: request.justification },
+        ...{ facts: request.facts, status: request.status, updated_at: request.updatedAt },
+      });
+      return true;
+    }),
+
+  find: async (accountId: string, id: string): Promise<CapacityRequest | undefined> => {
+    const row = await db<Row>('capacity_requests')
+      .where({ id: idBytes(id), account_id: idBytes(accountId) })
+      .first();
+    return row === undefined ? undefined : fromRow(row);
+  },
+
+  /** Newest first; at most `limit`, older than `before`. */
+  list: async (
+    accountId: string,
+    { before, limit }: { before: string | undefined; limit: number },
+  ): Promise<CapacityRequest[]> => {
+    const query = db<Row>('capacity_requests')
+      .where({ account_id: idBytes(accountId) })
+      .orderBy('id', 'desc')
+      .limit(limit);
+    if (before !== undefined) query.where('id', '<', idBytes(before));
+    return (await query).map(fromRow);
+  },
+
+  /** Moves a pending request on; false when it is not pending (any more). */
+  settle: async (
+    accountId: string,
+    id: string,
+    to: { status: Exclude<CapacityStatus, 'pending'>; at: number; note: string | null },
+  ): Promise<boolean> => {
+    const changed = await db('capacity_requests')
+      .where({ id: idBytes(id), account_id: idBytes(accountId), status: 'pending' })
+      .update({
+        ...{ status: to.status, updated_at: to.at, review_note: to.note },
+        ...(to.status === 'cancelled' ? { cancelled_at: to.at } : { reviewed_at: to.at }),
+      });
+    return changed === 1;
+  },
+});
