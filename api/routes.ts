@@ -14,6 +14,7 @@ import { reportRoutes } from './routes/reports.ts';
 import { securityRoutes } from './routes/security.ts';
 import { totpRoutes } from './routes/totp.ts';
 import { wabaRoutes } from './routes/waba.ts';
+import { webhookRoutes } from './routes/webhooks.ts';
 
 export const routes: readonly Route[] = [
   ...healthRoutes,
@@ -25,6 +26,7 @@ export const routes: readonly Route[] = [
   ...reportRoutes,
   ...limitRoutes,
   ...billingRoutes,
+  ...webhookRoutes,
   ...securityRoutes,
   ...wabaRoutes,
   ...inboundRoutes,

@@ -149,8 +149,7 @@ export const webhookDispatch = job('webhook.dispatch', eventsPayload, {
   retrySeconds: patient,
   maxLength: 200_000,
   prefetch: 100,
-  // Nobody can have an address yet; the endpoint settings bring the bindings.
-  bindings: [],
+  bindings: ['#'],
 });
 export const billingCharge = job('billing.charge', eventsPayload, {
   retrySeconds: patient,

@@ -1,12 +1,9 @@
-// The webhook worker: holds its queue. No account can have an address yet, so no event is bound to it.
+// The webhook worker: turns events into deliveries, and delivers what is due.
 import { webhookDispatch } from '../lib/jobs.ts';
+import { handleDispatch } from '../lib/webhooks/dispatch.ts';
 import { task, type Worker } from './worker.ts';
 
 export const webhook: Worker = {
-  tasks: [
-    task(
-      webhookDispatch,
-      () => () => Promise.resolve({ kind: 'dead', reason: 'no_endpoint_can_exist' }),
-    ),
-  ],
+  tasks: [task(webhookDispatch, (app) => (job) => handleDispatch(app, job, app.deliverer.kick))],
+  chores: (app) => [app.deliverer],
 };

@@ -105,7 +105,8 @@ const settings = route({
       ...(cap === undefined ? {} : { spendCapHourlyMicros: cap === null ? null : fromUsd(cap) }),
       ...(language === undefined ? {} : { templateLanguage: language }),
     };
-    return accountDetailsView(await changeAccount(app, account.id, changes));
+    const onEndpoint = (id: string) => app.webhooks.enable(id, app.clock.now());
+    return accountDetailsView(await changeAccount({ ...app, onEndpoint }, account.id, changes));
   },
 });
 

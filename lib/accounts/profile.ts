@@ -7,6 +7,8 @@ import type { AccountChanges, AccountStore } from './store.ts';
 type Deps = {
   accounts: AccountStore;
   revocations: { announce(): Promise<void> };
+  /** An address for webhooks was set, perhaps again. */
+  onEndpoint?: (accountId: string) => Promise<void>;
 };
 
 /** Refuses what is no address to post to. @throws VALIDATION_ERROR */
@@ -23,7 +25,7 @@ const requireAddress = (url: string): void => {
  * @throws VALIDATION_ERROR
  */
 export const changeAccount = async (
-  { accounts, revocations }: Deps,
+  { accounts, revocations, onEndpoint }: Deps,
   accountId: string,
   changes: AccountChanges,
 ): Promise<Account> => {
@@ -32,6 +34,7 @@ export const changeAccount = async (
   }
   if (changes.webhookUrl) requireAddress(changes.webhookUrl);
   await accounts.change(accountId, changes);
+  if (changes.webhookUrl) await onEndpoint?.(accountId);
   await revocations.announce();
   const account = await accounts.find(accountId);
   if (!account) throw fail('NOT_FOUND');

@@ -137,6 +137,17 @@ export const settings = {
     'Settled messages a day must have to count for the safety floor.',
   ),
 
+  webhookAllowedHosts: setting(
+    'WEBHOOK_ALLOWED_HOSTS',
+    commaList(/[A-Za-z0-9.:[\]-]+/),
+    'Hosts (name or name:port) that webhooks may reach although they are not public, with commas between them.',
+  ),
+  webhookTimeoutMs: setting(
+    'WEBHOOK_TIMEOUT_MS',
+    milliseconds(100, 60_000, 15_000),
+    'How long one webhook may take, its answer included.',
+  ),
+
   fraudGuard: setting(
     'FRAUD_GUARD',
     oneOf('off', 'shadow', 'enforce').default('enforce'),

@@ -3,6 +3,7 @@
 import test from 'ava';
 import type { JsonRoute } from '../../api/route.ts';
 import { routes } from '../../api/routes.ts';
+import { newId } from '../../lib/kernel/ids.ts';
 import { type Customer, type Stack, startStack } from '../support/stack.ts';
 
 let stack: Stack;
@@ -56,11 +57,23 @@ const capacity: Thing = {
   look: (owner, id) => inList(owner, '/v1/clients/capacity-requests', id),
 };
 
+const delivery: Thing = {
+  make: async (owner) => {
+    const { accountId } = owner;
+    const rendered = { eventId: newId().replaceAll('-', ''), type: 'webhook.test', body: '{}' };
+    await stack.api.webhooks.add([{ ...rendered, accountId, held: true }], Date.now());
+    const { data } = await owner.session.get('/v1/clients/webhooks/deliveries');
+    return (data.items as { id: string }[])[0]?.id ?? '';
+  },
+  look: (owner, id) => inList(owner, '/v1/clients/webhooks/deliveries', id),
+};
+
 /** By the beginning of the path. */
 const things: Record<string, Thing> = {
   '/v1/otp/status/': message,
   '/v1/clients/otps/': message,
   '/v1/clients/capacity-requests/': capacity,
+  '/v1/clients/webhooks/deliveries/': delivery,
   '/v1/clients/keys/': key,
   '/v1/clients/security/sessions/': session,
 };

@@ -1,0 +1,95 @@
+// Webhooks as their receiver looks into them: deliveries, attempts, once more, a test (design section 4).
+import { integer, list, nullable, object, oneOf, optional, text } from '../../lib/kernel/schema.ts';
+import { requireLiveRights } from '../../lib/keys/rights.ts';
+import { takeRead } from '../../lib/limits/reads.ts';
+import { findDelivery, listDeliveries, redeliver, sendTest } from '../../lib/webhooks/manage.ts';
+import { listQuery, moment, nullableTimestamp, page, timestamp } from '../fields.ts';
+import { route } from '../route.ts';
+
+const tag = 'Webhooks';
+const base = '/v1/clients/webhooks';
+
+const status = () =>
+  oneOf('pending', 'delivered', 'failed', 'held').description(
+    'held: the endpoint was given up; what is held goes out when it is set again.',
+  );
+
+const facts = {
+  id: text().guid(),
+  event_id: text().description('The webhook-id header: the same in every attempt.'),
+  type: text().description('Event type.').example('otp.verified'),
+  status: status(),
+  next_attempt_at: nullableTimestamp(),
+  created_at: timestamp(),
+};
+
+const deliveries = route({
+  ...{ method: 'GET', path: `${base}/deliveries`, tag, auth: 'account' },
+  summary: 'Deliveries, newest first.',
+  query: object({
+    ...listQuery(100),
+    type: optional(text().max(40).description('Only this event type.')),
+    status: optional(status()),
+    from: optional(moment().description('Made at or after.')),
+    to: optional(moment().description('Made before.')),
+  }),
+  data: page(object({ ...facts, attempts: integer().min(0) })),
+  handle: async (app, { account, query }) => {
+    await takeRead(app.reads, 'read', account.id);
+    return listDeliveries(app, account.id, query);
+  },
+});
+
+const params = object({ id: text().guid().description('Id of a delivery.') });
+
+const delivery = route({
+  ...{ method: 'GET', path: `${base}/deliveries/{id}`, tag, auth: 'account' },
+  summary: 'One delivery with every attempt.',
+  errors: ['NOT_FOUND'],
+  params,
+  data: object({
+    ...facts,
+    body: text().description('What is posted, byte by byte.'),
+    attempts: list(
+      object({
+        number: integer().min(1),
+        at: timestamp(),
+        status: nullable(integer()).description('HTTP status; null: there was no answer.'),
+        reason: nullable(text()).description('Why it did not count as delivered.'),
+        duration_ms: integer().min(0),
+      }),
+    ),
+  }),
+  handle: async (app, { account, params: { id } }) => {
+    await takeRead(app.reads, 'read', account.id);
+    return findDelivery(app, account.id, id.toLowerCase());
+  },
+});
+
+const again = route({
+  ...{ method: 'POST', path: `${base}/deliveries/{id}/redeliver`, tag, auth: 'account' },
+  summary: 'Delivers once more, with the same webhook-id.',
+  errors: ['NOT_FOUND', 'REAUTH_REQUIRED'],
+  params,
+  data: object({ id: text().guid(), status: oneOf('pending') }),
+  handle: async (app, { account, keyMode, params: { id } }) => {
+    requireLiveRights(keyMode);
+    await takeRead(app.reads, 'webhook_change', account.id);
+    await redeliver(app, account.id, id.toLowerCase());
+    return { id: id.toLowerCase(), status: 'pending' as const };
+  },
+});
+
+const test = route({
+  ...{ method: 'POST', path: `${base}/test`, tag, auth: 'account' },
+  summary: 'Sends a webhook.test event to the address of the settings.',
+  errors: ['VALIDATION_ERROR', 'REAUTH_REQUIRED'],
+  data: object({ event_id: text().description('The webhook-id header of the delivery.') }),
+  handle: async (app, { account, keyMode, requestId }) => {
+    requireLiveRights(keyMode);
+    await takeRead(app.reads, 'webhook_change', account.id);
+    return { event_id: await sendTest(app, { accountId: account.id, requestId }) };
+  },
+});
+
+export const webhookRoutes = [deliveries, delivery, again, test];

@@ -1,0 +1,173 @@
+import { createAccountStore } from './accounts/store.ts';
+import { createCreditStore } from './billing/credit-store.ts';
+import { createFloorStore } from './billing/floor-store.ts';
+import { createLedgerStore } from './billing/ledger-store.ts';
+import { createPoster } from './billing/post.ts';
+import { createPriceStore } from './billing/price-store.ts';
+import { createPrices } from './billing/prices.ts';
+import { createQuotes } from './billing/quote.ts';
+import { createReconcileStore } from './billing/reconcile-store.ts';
+import { createCapacityStore } from './capacity/store.ts';
+import { createThrottles } from './capacity/throttles.ts';
+import { createConnectionStore } from './connections/store.ts';
+import { createReservations } from './idempotency/reservations.ts';
+import { createIdempotency } from './idempotency/store.ts';
+import { createMysql } from './infra/mysql.ts';
+import { isOutage } from './infra/outages.ts';
+import { createBroker } from './infra/queue/broker.ts';
+import { closeRedis, createRedis, redisReady } from './infra/redis.ts';
+import { jobs } from './jobs.ts';
+import { type Clock, systemClock } from './kernel/clock.ts';
+import type { Config } from './kernel/config.ts';
+import type { Log } from './kernel/log.ts';
+import { createRecipientKeys } from './kernel/recipients.ts';
+import { createSealer } from './kernel/secrets.ts';
+import { createRevocations } from './keys/revocations.ts';
+import { createKeyStore } from './keys/store.ts';
+import { createAdmission } from './limits/admission.ts';
+import { createReadLimiter } from './limits/reads.ts';
+import { createLinkStore } from './links/store.ts';
+import { createAnnouncer } from './messages/announce.ts';
+import { createHistory } from './messages/history.ts';
+import { createMessageStore } from './messages/store.ts';
+import { createLiveStore } from './otp/store.ts';
+import { createPumpingStore } from './pumping/store.ts';
+import { createReportStore } from './reports/store.ts';
+import { createChallengeStore } from './security/challenge-store.ts';
+import { createFactorStore } from './security/factor-store.ts';
+import { createSenderWatch } from './sender/health.ts';
+import { createResolveSender } from './sender/resolve.ts';
+import { createSessionStore } from './sessions/store.ts';
+import { createSignupStore } from './signup/store.ts';
+import { createAttemptStore } from './totp/attempt-store.ts';
+import { createGuesses } from './totp/guesses.ts';
+import { createTotpStore } from './totp/store.ts';
+import { createWebhookStore } from './webhooks/store.ts';
+
+export type AppOptions = {
+  config: Config;
+  log: Log;
+  /** Name of the process, as brokers and logs show it. */
+  processName: string;
+  clock?: Clock;
+};
+
+const patienceMs = 10_000;
+
+/** The sockets of a process. */
+const openInfra = ({ config, log, processName, clock }: Required<AppOptions>) => {
+  const db = createMysql({ url: config.mysqlUrl, pool: config.mysqlPool });
+  const redis = createRedis({
+    url: config.redisUrl,
+    log,
+    commandTimeoutMs: config.redisTimeoutMs,
+    name: processName,
+  });
+  const broker = createBroker({
+    urls: config.amqpUrls.split(',').filter((url) => url !== ''),
+    processName,
+    jobs: [...jobs],
+    log,
+    clock,
+    publishTimeoutMs: config.publishTimeoutMs,
+    isOutage,
+  });
+  return { db, redis, broker };
+};
+
+type Infra = ReturnType<typeof openInfra>;
+
+const openStores = ({ db, redis, broker }: Infra, { config, clock, log }: Required<AppOptions>) => {
+  const prefix = config.keyPrefix;
+  const [phonePepper] = config.phonePepper;
+  if (!phonePepper) throw new Error('PHONE_PEPPER is empty');
+  const connections = createConnectionStore(db);
+  const revocations = createRevocations(redis, prefix);
+  const sealer = createSealer(config.sealingKeys);
+  return {
+    accounts: createAccountStore(db),
+    signups: createSignupStore(db),
+    challenges: createChallengeStore(db),
+    factors: createFactorStore(db),
+    keys: createKeyStore(db),
+    sessions: createSessionStore(db),
+    ...{ connections, revocations, sealer },
+    links: createLinkStore({ db, redis, prefix }),
+    live: createLiveStore(redis, prefix),
+    messages: createMessageStore(db, config.whatsappDeliverySeconds),
+    reservations: createReservations(db, () => clock.now()),
+    history: createHistory(db),
+    idempotency: createIdempotency({ redis, prefix }),
+    admission: createAdmission({ redis, prefix }),
+    evidence: createPumpingStore(redis, prefix),
+    reads: createReadLimiter(redis, prefix, {
+      onFailOpen: (name) => log.warn({ limit: name }, 'limit decided without redis'),
+    }),
+    recipients: createRecipientKeys(phonePepper),
+    announcer: createAnnouncer(broker),
+    ledger: createLedgerStore(db),
+    credit: createCreditStore(redis, prefix),
+    prices: createPriceStore(db),
+    books: createReconcileStore(db),
+    floor: createFloorStore(db),
+    reports: createReportStore(db),
+    capacity: createCapacityStore(db),
+    throttles: createThrottles(redis, prefix, log),
+    webhooks: createWebhookStore(db),
+    totp: createTotpStore(db),
+    attempts: createAttemptStore(db),
+    totpSealer: config.totpKeys.length > 0 ? createSealer(config.totpKeys) : undefined,
+    guesses: createGuesses(redis, prefix),
+    resolveSender: createResolveSender({ config, connections, revocations, sealer, clock }),
+    senders: createSenderWatch({ redis, prefix, clock, log }),
+  };
+};
+
+/** What stands between the ledger and those who ask or post. */
+const openMoney = (
+  house: Awaited<ReturnType<typeof openStores>> &
+    Pick<Required<AppOptions>, 'config' | 'clock' | 'log'>,
+) => {
+  const { config } = house;
+  const everywhereMicros = config.priceMicros;
+  return {
+    poster: createPoster(house),
+    quotes: createQuotes({
+      ...house,
+      prices: createPrices({ ...house, everywhereMicros }),
+      trialVerifications: config.trialVerifications,
+      sharedCountries: new Set(config.sharedCountries.split(',').filter(Boolean)),
+      sharedHourly: config.sharedHourly,
+    }),
+  };
+};
+
+/** What every process shares: sockets, stores and settings, opened together and closed together. */
+export const openHouse = async (options: AppOptions) => {
+  const full: Required<AppOptions> = { clock: systemClock, ...options };
+  const infra = openInfra(full);
+  const stores = openStores(infra, full);
+  const { config, clock, log } = full;
+  // Without Redis the process starts all the same, and answers 503 until it is there.
+  await Promise.all([
+    infra.broker.start(),
+    redisReady(infra.redis, patienceMs).catch(() => undefined),
+  ]);
+  await stores.revocations.start();
+  const money = openMoney({ ...stores, ...full });
+  const close = async (): Promise<void> => {
+    stores.revocations.stop();
+    await money.poster.drain();
+    await stores.announcer.drain();
+    await stores.messages.drain();
+    await stores.attempts.drain();
+    await infra.broker.close();
+    await closeRedis(infra.redis);
+    await infra.db.destroy();
+  };
+  const { trialVerifications, floorMinimumDaily, codePeppers: peppers } = config;
+  const settings = { config, clock, log, peppers, trialVerifications, floorMinimumDaily };
+  return { ...infra, ...stores, ...money, ...settings, close };
+};
+
+export type House = Awaited<ReturnType<typeof openHouse>>;

@@ -1,0 +1,85 @@
+// Deliveries in their owner's hands: the list, one with its attempts, once more, and a test.
+import type { Clock } from '../kernel/clock.ts';
+import { cursorOf } from '../kernel/cursor.ts';
+import { fail, invalid } from '../kernel/errors.ts';
+import { newId } from '../kernel/ids.ts';
+import type { Announcer } from '../messages/announce.ts';
+import { accountEvent } from '../messages/events.ts';
+import { publicEventId } from './render.ts';
+import type { Delivery, DeliveryFilter, WebhookStore } from './store.ts';
+
+type Deps = { webhooks: WebhookStore; announcer: Announcer; clock: Clock };
+
+const isoOrNull = (ms: number | null): string | null =>
+  ms === null ? null : new Date(ms).toISOString();
+
+const view = (delivery: Delivery) => ({
+  id: delivery.id,
+  event_id: publicEventId(delivery.eventId),
+  type: delivery.type,
+  status: delivery.status,
+  next_attempt_at: isoOrNull(delivery.nextAttemptAt),
+  created_at: new Date(delivery.createdAt).toISOString(),
+});
+
+/** GET /v1/clients/webhooks/deliveries: newest first. */
+export const listDeliveries = async (
+  { webhooks }: Pick<Deps, 'webhooks'>,
+  accountId: string,
+  query: Partial<DeliveryFilter> & { limit: number },
+) => {
+  const none = { before: undefined, type: undefined, status: undefined };
+  const filter = { ...none, from: undefined, to: undefined, ...query };
+  const found = await webhooks.list(accountId, { ...filter, limit: filter.limit + 1 });
+  const items = found.slice(0, filter.limit);
+  const last = items.at(-1);
+  return {
+    items: items.map((delivery) => ({ ...view(delivery), attempts: delivery.attempts })),
+    next_before: found.length > filter.limit && last ? cursorOf(last.id) : null,
+  };
+};
+
+/** GET /v1/clients/webhooks/deliveries/{id}: with every attempt and the body. @throws NOT_FOUND */
+export const findDelivery = async (
+  { webhooks }: Pick<Deps, 'webhooks'>,
+  accountId: string,
+  id: string,
+) => {
+  const delivery = await webhooks.find(accountId, id);
+  if (!delivery) throw fail('NOT_FOUND');
+  const attempts = await webhooks.attempts(id);
+  return {
+    ...view(delivery),
+    body: delivery.body,
+    attempts: attempts.map(({ number, at, status, reason, durationMs }) => ({
+      ...{ number, at: new Date(at).toISOString(), status, reason, duration_ms: durationMs },
+    })),
+  };
+};
+
+/** POST …/{id}/redeliver: the same event, with the same id, once more. @throws NOT_FOUND */
+export const redeliver = async (
+  { webhooks, clock }: Pick<Deps, 'webhooks' | 'clock'>,
+  accountId: string,
+  id: string,
+): Promise<void> => {
+  if (!(await webhooks.redeliver(accountId, id, clock.now()))) throw fail('NOT_FOUND');
+};
+
+/**
+ * POST /v1/clients/webhooks/test: an event of its own type, on the road of all others.
+ * @throws VALIDATION_ERROR when no address is set
+ */
+export const sendTest = async (
+  { webhooks, announcer, clock }: Deps,
+  { accountId, requestId }: { accountId: string; requestId: string },
+): Promise<string> => {
+  if (!(await webhooks.endpoint(accountId))) {
+    throw invalid({ field: 'webhook_url', issue: 'is not set; set it in the settings first' });
+  }
+  const about = { accountId, mode: 'live' as const, at: clock.now(), requestId };
+  const data = { message: 'This is a test.' };
+  const event = accountEvent('webhook.test', { ...about, subject: newId(), data });
+  await announcer.announce(event, { urgent: true });
+  return publicEventId(event.id);
+};

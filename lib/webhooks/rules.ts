@@ -1,0 +1,80 @@
+// Webhooks: when a delivery is tried again, what an answer means, and when an endpoint is given up (reference 03).
+
+import { day, hour, minute, second } from '../kernel/clock.ts';
+import type { NoAnswer, OutboundResult } from '../kernel/outbound.ts';
+
+/** Waits before attempts 2, 3, …; the first is made at once. */
+export const waitsMs: readonly number[] = [
+  ...[5 * second, 30 * second, 2 * minute, 5 * minute, 15 * minute, 30 * minute],
+  ...[hour, 2 * hour, 4 * hour, 8 * hour, 16 * hour, 16 * hour, 24 * hour],
+];
+/** Nothing begins later than this after the event. */
+export const deliverWithinMs = 72 * hour;
+/** An endpoint that took nothing for this long is given up; so many attempts at least must have failed. */
+export const giveUpMs = 5 * day;
+
+const jitter = 0.2;
+/** Retry-After is obeyed up to here. */
+const retryAfterMostMs = 6 * hour;
+const busyWaitMs = minute;
+/** An answer that our repeating will hardly change is not asked for again within the first minute. */
+const refusedStep = 2;
+
+export type Reason = NoAnswer | 'redirect' | 'gone' | 'status';
+
+/** What an attempt came to. */
+export type Judgement =
+  | { kind: 'delivered' }
+  /** The endpoint says it is no more, or is one we must not call: nothing goes there. */
+  | { kind: 'stop'; reason: Reason }
+  | { kind: 'again'; reason: Reason; waitMs: number }
+  /** The last attempt there is. */
+  | { kind: 'over'; reason: Reason };
+
+/** Seconds or an HTTP date (RFC 9110 section 10.2.3), in ms from `now`; 0 when there is none. */
+export const readRetryAfter = (value: string | undefined, now: number): number => {
+  if (value === undefined) return 0;
+  const at = /^\d+$/.test(value) ? now + Number(value) * second : Date.parse(value);
+  return Number.isNaN(at) ? 0 : Math.min(Math.max(at - now, 0), retryAfterMostMs);
+};
+
+const reasonFor = (result: OutboundResult): Reason => {
+  if (result.kind === 'none') return result.reason;
+  if (result.status === 410) return 'gone';
+  return result.status >= 300 && result.status < 400 ? 'redirect' : 'status';
+};
+
+const busy = new Set([429, 502, 503, 504]);
+const passing = new Set([408, 425]);
+
+const leastWait = (result: OutboundResult, now: number): number => {
+  if (result.kind === 'none') return 0;
+  const { status, retryAfter } = result;
+  if (busy.has(status)) return readRetryAfter(retryAfter, now) || busyWaitMs;
+  const refused = status >= 400 && status < 500 && !passing.has(status);
+  return refused ? (waitsMs[refusedStep] ?? 0) : 0;
+};
+
+/**
+ * What follows from an attempt. `number` counts from 1, `chance` is in [0, 1): it spreads what failed together, from
+ * the second repeat on.
+ */
+export const judge = (
+  result: OutboundResult,
+  given: { number: number; createdAt: number; now: number; chance: number },
+): Judgement => {
+  const { number, createdAt, now, chance } = given;
+  if (result.kind === 'answer' && result.status >= 200 && result.status < 300) {
+    return { kind: 'delivered' };
+  }
+  const reason = reasonFor(result);
+  if (reason === 'gone' || reason === 'blocked_address' || reason === 'bad_url') {
+    return { kind: 'stop', reason };
+  }
+  const step = waitsMs[number - 1];
+  if (step === undefined) return { kind: 'over', reason };
+  const spread = number === 1 ? 1 : 1 + jitter * (2 * chance - 1);
+  const waitMs = Math.round(Math.max(step * spread, leastWait(result, now)));
+  if (now + waitMs > createdAt + deliverWithinMs) return { kind: 'over', reason };
+  return { kind: 'again', reason, waitMs };
+};
