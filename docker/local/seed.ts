@@ -3,7 +3,10 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createPasswords } from '../../lib/accounts/passwords.ts';
 import { createAccountStore } from '../../lib/accounts/store.ts';
+import { createLedgerStore, type LedgerStore } from '../../lib/billing/ledger-store.ts';
+import type { Posting } from '../../lib/billing/rules.ts';
 import { createMysql } from '../../lib/infra/mysql.ts';
+import { systemClock } from '../../lib/kernel/clock.ts';
 import { loadConfig } from '../../lib/kernel/config.ts';
 import { createSealer, randomToken } from '../../lib/kernel/secrets.ts';
 import { issueKey } from '../../lib/keys/issue.ts';
@@ -23,6 +26,7 @@ type Stores = CreateDeps & {
 };
 
 const email = 'demo@tessera.example';
+const demoCreditMicros = 1_000_000_000;
 
 const readDemo = async (file: string): Promise<Demo | undefined> => {
   try {
@@ -55,6 +59,17 @@ const seed = async (stores: Stores, old: Demo | undefined): Promise<Demo> => {
   return { account: { email, password }, keys: await makeKeys(stores, account.id) };
 };
 
+/** Credit to try things with; one reference, so it is booked once however often the stack starts. */
+const fund = async (ledger: LedgerStore, accountId: string): Promise<void> => {
+  const now = systemClock.now();
+  const posting: Posting = {
+    ...{ accountId, reference: 'deposit:demo', kind: 'deposit', amountMicros: demoCreditMicros },
+    ...{ plan: null, priceMicros: null, messageId: null, usesTrial: false, at: now },
+    note: 'Credit of the demo account',
+  };
+  await ledger.post([posting], now);
+};
+
 const config = loadConfig(process.env);
 const db = createMysql({ url: config.mysqlUrl, pool: 1 });
 try {
@@ -70,6 +85,8 @@ try {
     },
     await readDemo(file),
   );
+  const found = await createAccountStore(db).findByEmail(email);
+  if (found) await fund(createLedgerStore(db), found.account.id);
   await writeFile(file, JSON.stringify(demo), { mode: 0o600 });
   process.stdout.write(`${JSON.stringify(demo)}\n`);
 } finally {

@@ -1,8 +1,11 @@
 // What must never have happened, counted from MySQL, the simulators, the queues and the client's own log.
 import amqp from 'amqplib';
+import { reconcile } from '../../lib/billing/reconcile.ts';
+import { createReconcileStore } from '../../lib/billing/reconcile-store.ts';
 import { createMysql } from '../../lib/infra/mysql.ts';
 import { topologyOf } from '../../lib/infra/queue/topology.ts';
 import { jobs } from '../../lib/jobs.ts';
+import { systemClock } from '../../lib/kernel/clock.ts';
 import { idText } from '../../lib/kernel/ids.ts';
 import type { Seen } from './load.ts';
 import type { StackFile } from './stand.ts';
@@ -44,6 +47,18 @@ export const readQueues = async ({ engines }: StackFile): Promise<Record<string,
   return depths;
 };
 
+/** What the books say once everything is settled. */
+const readBooks = async ({ engines }: StackFile): Promise<string[]> => {
+  const db = createMysql({ url: engines.mysql, pool: 1 });
+  try {
+    const books = createReconcileStore(db);
+    const { differences } = await reconcile({ books, clock: systemClock }, systemClock.now());
+    return differences.map(({ check, detail }) => `${check}: ${detail}`);
+  } finally {
+    await db.destroy();
+  }
+};
+
 /** Answers that say nothing was sent. */
 const undone = new Set(['DELIVERY_FAILED', 'SERVICE_UNAVAILABLE', 'CHANNEL_NOT_LINKED']);
 
@@ -51,10 +66,11 @@ export const countInvariants = async (
   file: StackFile,
   seen: readonly Seen[],
 ): Promise<Invariant[]> => {
-  const [messages, counts, queues] = await Promise.all([
+  const [messages, counts, queues, differences] = await Promise.all([
     readMessages(file),
     readCounts(file),
     readQueues(file),
+    readBooks(file),
   ]);
   const known = new Map(messages.map((message) => [message.id, message]));
   const byPhone = Map.groupBy(messages, ({ phone }) => phone);
@@ -99,5 +115,6 @@ export const countInvariants = async (
       name: 'every queue is empty, the dead ones too',
       violations: Object.entries(queues).map(([name, depth]) => `${name}: ${depth}`),
     },
+    { name: 'the books agree: every verification is charged once', violations: differences },
   ];
 };
