@@ -3,15 +3,40 @@ import { type Chore, repeat } from '../kernel/chore.ts';
 import { hour, minute } from '../kernel/clock.ts';
 import type { Log } from '../kernel/log.ts';
 import { type FloorDeps, judgeYesterday } from './floor.ts';
+import type { Poster } from './post.ts';
 import { reconcile } from './reconcile.ts';
 import type { ReconcileStore } from './reconcile-store.ts';
+import { chargeForTotp } from './rules.ts';
 
-type Deps = FloorDeps & { books: ReconcileStore; log: Log };
+type Deps = FloorDeps & { books: ReconcileStore; poster: Poster; log: Log };
+
+const forgottenMost = 1_000;
+/** Younger ones may still be on their way. */
+const forgottenAfterMs = 10 * minute;
+
+/** A verification whose event was lost between its commit and the broker is charged from the log that it left. */
+export const chargeForgotten = async ({
+  books,
+  poster,
+  clock,
+}: Pick<Deps, 'books' | 'poster' | 'clock'>): Promise<number> => {
+  const forgotten = await books.forgottenTotp(clock.now() - forgottenAfterMs, forgottenMost);
+  // On the trial a verification has no price, and uses one of the free ones.
+  const planOf = (price: number) => (price === 0 ? 'trial' : 'pay_per_success');
+  await Promise.all(
+    forgotten.map((entry) =>
+      poster.post(chargeForTotp({ ...entry, plan: planOf(entry.priceMicros) })),
+    ),
+  );
+  return forgotten.length;
+};
 
 /** Logs whether the books agree; a difference is an error with its checks, for people to look into. */
 export const createBookkeeper = (deps: Deps): Chore =>
   repeat(
     async () => {
+      const charged = await chargeForgotten(deps);
+      if (charged > 0) deps.log.warn({ charged }, 'verifications charged late');
       const { accounts, differences } = await reconcile(deps);
       const fields = { accounts, mismatches: differences.length };
       if (differences.length === 0) return deps.log.info(fields, 'reconciled');

@@ -1,8 +1,16 @@
 // The checks of the books, as SQL: each answers the accounts where two records of the same thing differ.
 import type { Database } from '../infra/mysql.ts';
-import { idAt, idBytes, idText } from '../kernel/ids.ts';
+import { day } from '../kernel/clock.ts';
+import { idAt, idBytes, idText, idTime } from '../kernel/ids.ts';
 
 type Row = { account_id: Buffer; detail: string };
+
+/** TOTP verifications without their row in the ledger. */
+const unchargedTotp = `
+    FROM totp_log t LEFT JOIN ledger l ON l.account_id = t.account_id AND l.reference =
+      CONCAT('totp:', LOWER(CONCAT_WS('-', SUBSTR(HEX(t.enrollment_id), 1, 8), SUBSTR(HEX(t.enrollment_id), 9, 4),
+        SUBSTR(HEX(t.enrollment_id), 13, 4), SUBSTR(HEX(t.enrollment_id), 17, 4), SUBSTR(HEX(t.enrollment_id), 21))), ':', t.step)
+    WHERE t.mode = 'live' AND t.status = 'verified' AND t.id < :id AND l.seq IS NULL`;
 
 const checks = {
   'the balance is the sum of the ledger': `
@@ -37,12 +45,9 @@ const checks = {
     SELECT l.account_id, l.reference AS detail FROM ledger l
     LEFT JOIN messages m ON m.id = l.message_id
     WHERE l.message_id IS NOT NULL AND l.id < :id AND (m.id IS NULL OR m.mode = 'test')`,
-  'every TOTP verification is charged, and nothing else of the kind': `
-    SELECT t.account_id, CONCAT('enrollment ', LOWER(HEX(t.enrollment_id)), ' step ', t.step) AS detail FROM totp_log t
-    LEFT JOIN ledger l ON l.account_id = t.account_id AND l.reference =
-      CONCAT('totp:', LOWER(CONCAT_WS('-', SUBSTR(HEX(t.enrollment_id), 1, 8), SUBSTR(HEX(t.enrollment_id), 9, 4),
-        SUBSTR(HEX(t.enrollment_id), 13, 4), SUBSTR(HEX(t.enrollment_id), 17, 4), SUBSTR(HEX(t.enrollment_id), 21))), ':', t.step)
-    WHERE t.mode = 'live' AND t.status = 'verified' AND t.id < :id AND l.seq IS NULL`,
+  'every TOTP verification is charged': `
+    SELECT t.account_id, CONCAT('enrollment ', LOWER(HEX(t.enrollment_id)), ' step ', t.step) AS detail
+    ${unchargedTotp}`,
 } as const;
 
 export type CheckName = keyof typeof checks;
@@ -60,6 +65,23 @@ export const createReconcileStore = (db: Database) => ({
     const given = { through, id: idBytes(idAt(through)) };
     const [rows] = (await db.raw(checks[name], given)) as [Row[]];
     return rows.map((row) => ({ accountId: idText(row.account_id), detail: row.detail }));
+  },
+
+  /** TOTP verifications of the last day, up to `through` (ms), whose event was lost before it was charged. */
+  forgottenTotp: async (through: number, limit: number) => {
+    const given = { id: idBytes(idAt(through)), since: idBytes(idAt(through - day)), limit };
+    const [rows] = (await db.raw(
+      `SELECT t.account_id, t.enrollment_id, t.step, t.price_micros, t.id
+       ${unchargedTotp} AND t.id > :since LIMIT :limit`,
+      given,
+    )) as [Record<string, unknown>[]];
+    return rows.map((row) => ({
+      accountId: idText(row.account_id as Buffer),
+      enrollmentId: idText(row.enrollment_id as Buffer),
+      step: Number(row.step),
+      priceMicros: Number(row.price_micros),
+      at: idTime(idText(row.id as Buffer)),
+    }));
   },
 
   countAccounts: async (): Promise<number> => {

@@ -1,5 +1,6 @@
 // Money over HTTP: TOTP and the sandbox, the list of transactions, an answer that does not come, and the books.
 import test from 'ava';
+import sinon from 'sinon';
 import { adjust } from '../../lib/billing/credit.ts';
 import { reconcile } from '../../lib/billing/reconcile.ts';
 import { hour } from '../../lib/kernel/clock.ts';
@@ -109,6 +110,28 @@ test.serial(
     );
   },
 );
+
+test.serial('a TOTP verification whose event was lost is charged from its log, once', async (t) => {
+  const { appCode } = await import('../support/authenticator.ts');
+  const { chargeForgotten } = await import('../../lib/billing/chores.ts');
+  const customer = await stack.customer({ money: 10 });
+  await setPlan(customer, 'pay_per_success');
+  const phone = aNumber();
+  const { data } = await customer.live.post('/v1/totp/enroll', { phone });
+  const lost = sinon.stub(stack.api.announcer, 'announce').resolves();
+  await customer.live.post('/v1/totp/verify', {
+    phone,
+    code: appCode(String(data.secret), clock.now()),
+  });
+  lost.restore();
+  t.is(await chargeForgotten(stack.worker), 0, 'it may still be on its way');
+  clock.forward(hour);
+  t.like((await books())[0], { check: 'every TOTP verification is charged' });
+  t.is(await chargeForgotten(stack.worker), 1);
+  t.is(await chargeForgotten(stack.worker), 0);
+  t.is((await billing(customer)).balance, 9.998);
+  t.deepEqual(await books(), []);
+});
 
 test.serial('the books are proven, and a difference is found', async (t) => {
   t.deepEqual(await books(), []);
