@@ -18,6 +18,11 @@ export type PasswordCheck = {
 };
 
 export type Passwords = {
+  /**
+   * Runs the work around a hash if there will be room for it: a storm is turned away before it costs anything.
+   * @throws SERVICE_UNAVAILABLE
+   */
+  enter<T>(work: () => Promise<T>): Promise<T>;
   /** @throws SERVICE_UNAVAILABLE when too many hashes wait already */
   hash(password: string): Promise<string>;
   /**
@@ -27,15 +32,15 @@ export type Passwords = {
   check(stored: string | undefined, password: string): Promise<PasswordCheck>;
 };
 
+const full = () => fail('SERVICE_UNAVAILABLE', { retry_after_seconds: retrySeconds });
+
 /** Lets `atOnce` pieces of work run, and `waitingMax` wait. */
 const createGate = (atOnce: number) => {
   let running = 0;
   const waiting: (() => void)[] = [];
   return async <T>(work: () => Promise<T>): Promise<T> => {
     if (running >= atOnce) {
-      if (waiting.length >= waitingMax) {
-        throw fail('SERVICE_UNAVAILABLE', { retry_after_seconds: retrySeconds });
-      }
+      if (waiting.length >= waitingMax) throw full();
       await new Promise<void>((resolve) => waiting.push(resolve));
     }
     running++;
@@ -54,11 +59,21 @@ const atOnceDefault = (): number => Math.max(Math.floor(availableParallelism() /
 /** The hashing of one process. */
 export const createPasswords = (atOnce = atOnceDefault()): Passwords => {
   const gate = createGate(atOnce);
+  let inside = 0;
   let decoy: Promise<string> | undefined;
 
   const hashPassword = (password: string) => gate(() => hash(password, parameters));
 
   return {
+    enter: async (work) => {
+      if (inside >= atOnce + waitingMax) throw full();
+      inside++;
+      try {
+        return await work();
+      } finally {
+        inside--;
+      }
+    },
     hash: hashPassword,
     check: async (stored, password) => {
       decoy ??= hash('nobody has this password', parameters);
