@@ -1,9 +1,12 @@
 // Verifying a TOTP code: a step counts once, a wrong code is counted, and everything is logged.
 import type { Quotes } from '../billing/quote.ts';
+import type { EventWire } from '../jobs.ts';
 import { matchStep } from '../kernel/authenticator.ts';
 import { fail } from '../kernel/errors.ts';
 import { newId } from '../kernel/ids.ts';
+import type { Log } from '../kernel/log.ts';
 import type { RecipientKeys } from '../kernel/recipients.ts';
+import { describeError } from '../kernel/redact.ts';
 import type { Sealer } from '../kernel/secrets.ts';
 import type { Plan } from '../messages/rules.ts';
 import type { AttemptStore, LogEntry } from './attempt-store.ts';
@@ -23,6 +26,7 @@ export type VerifyDeps = EnrollDeps & {
   recipients: RecipientKeys;
   quotes: Pick<Quotes, 'totp'>;
   broker: { ready(): boolean };
+  log: Log;
 };
 
 export type Verified = { verified: boolean; attemptsRemaining: number; firstConfirm: boolean };
@@ -43,6 +47,17 @@ const blocked = (waitMs: number, now: number) => {
 const openSeed = (sealer: Sealer, { id, seed }: Enrollment): string =>
   sealer.open(seed ?? '', seedContext(id));
 
+// The verification stands, whoever hears of it: what was not charged by its event is charged from the log.
+const tell = async ({ announcer, log }: VerifyDeps, event: EventWire): Promise<void> => {
+  try {
+    // Somebody waits for the answer behind it.
+    await announcer.announce(event, { urgent: true });
+  } catch (error) {
+    const fields = { type: event.type, account_id: event.account_id, reason: describeError(error) };
+    log.warn(fields, 'verified, not announced');
+  }
+};
+
 /** What follows from a step that counted: the enrollment is confirmed, sealed anew if it must be, and told of. */
 const accept = async (
   deps: VerifyDeps,
@@ -57,11 +72,10 @@ const accept = async (
   // Another call may have confirmed it meanwhile, by another step.
   const confirmed = state === 'unconfirmed' && (await deps.totp.confirm(subject, id, at));
   const about = { subject, requestId, at, id };
-  if (confirmed) await deps.announcer.announce(totpEvent('totp.enrolled', about));
+  if (confirmed) await tell(deps, totpEvent('totp.enrolled', about));
   const { step, priceMicros } = entry;
   const verified = totpEvent('totp.verified', { ...about, step: step ?? 0, priceMicros, plan });
-  // Somebody waits for the answer behind it.
-  await deps.announcer.announce(verified, { urgent: true });
+  await tell(deps, verified);
   return { confirmed };
 };
 

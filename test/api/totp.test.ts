@@ -1,5 +1,6 @@
 // TOTP over HTTP: the state table of the contract in both modes, single use, the lockout, and the log.
 import test from 'ava';
+import sinon from 'sinon';
 import { day, minute } from '../../lib/kernel/clock.ts';
 import { demoSecret } from '../../lib/totp/rules.ts';
 import { appCode } from '../support/authenticator.ts';
@@ -237,6 +238,17 @@ test.serial('enrolling, verifying and ending are told as events', async (t) => {
     ],
   );
   await Promise.all(heard.map(({ close }) => close()));
+});
+
+test.serial('a verification stands although nobody could be told of it', async (t) => {
+  const { live } = await stack.customer();
+  const phone = totpPhone(live);
+  const secret = await confirm(phone);
+  const lost = sinon.stub(stack.api.announcer, 'announce').rejects(new Error('the broker is gone'));
+  const code = appCode(secret, clock.now());
+  t.like((await phone.verify(code)).data, { verified: true });
+  lost.restore();
+  t.like((await phone.verify(code)).data, { verified: false }, 'and its code is used up');
 });
 
 test.serial('bad input names its field', async (t) => {
