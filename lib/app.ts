@@ -115,7 +115,7 @@ export const createApiApp = async (options: AppOptions) => {
       await keyUses.stop();
       await recovery.drain();
       await house.close();
-      await entrance.turnstileHttp.close();
+      await Promise.all([entrance.turnstileHttp.close(), entrance.passwords.close()]);
       await managing.managementHttp.close();
     },
   };

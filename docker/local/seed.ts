@@ -72,6 +72,7 @@ const fund = async (ledger: LedgerStore, accountId: string): Promise<void> => {
 
 const config = loadConfig(process.env);
 const db = createMysql({ url: config.mysqlUrl, pool: 1 });
+const passwords = createPasswords();
 try {
   const file = join(process.env.TESSERA_STATE ?? '.local', 'demo.json');
   const demo = await seed(
@@ -79,7 +80,7 @@ try {
       accounts: createAccountStore(db),
       keys: createKeyStore(db),
       signups: createSignupStore(db),
-      passwords: createPasswords(),
+      passwords,
       sealer: createSealer(config.sealingKeys),
       trialVerifications: config.trialVerifications,
     },
@@ -90,5 +91,5 @@ try {
   await writeFile(file, JSON.stringify(demo), { mode: 0o600 });
   process.stdout.write(`${JSON.stringify(demo)}\n`);
 } finally {
-  await db.destroy();
+  await Promise.all([db.destroy(), passwords.close()]);
 }

@@ -1,15 +1,21 @@
-// Passwords: Argon2id off the event loop, never more at once than there are cores, and alike for unknown accounts.
-import { availableParallelism } from 'node:os';
-import { hash, verify } from '@node-rs/argon2';
+// Passwords: Argon2id on a thread that yields to everything else, bounded, and alike for unknown accounts.
+import { Piscina } from 'piscina';
 import { fail } from '../kernel/errors.ts';
-
-// OWASP Password Storage Cheat Sheet: 19 MiB, two passes, one lane.
-const parameters = { memoryCost: 19 * 1024, timeCost: 2, parallelism: 1 };
-const prefix = '$argon2id$v=19$m=19456,t=2,p=1$';
+import { hashPrefix } from './rules.ts';
 
 /** Beyond this many the answer is 503: a queue that nobody waits out helps nobody. */
 const waitingMax = 64;
+// One is hashed while the next is looked up.
+const enteredAtOnce = 2;
 const retrySeconds = 2;
+const idleMs = 30_000;
+// About a tenth of a contended core: 200 logins at once leave the time of a send as it was.
+const niceness = 10;
+// What hashing needs of the heap; Argon2's own memory is outside of it.
+const heapMb = { maxOldGenerationSizeMb: 12, maxYoungGenerationSizeMb: 2 };
+
+// No password's hash, in the form of one: comparing with it takes as long.
+const decoy = `${hashPrefix}${'A'.repeat(22)}$${'A'.repeat(43)}`;
 
 export type PasswordCheck = {
   matches: boolean;
@@ -19,7 +25,8 @@ export type PasswordCheck = {
 
 export type Passwords = {
   /**
-   * Runs the work around a hash if there will be room for it: a storm is turned away before it costs anything.
+   * Runs the work around a hash, two pieces at a time: what a storm asks of the engines is spread over the time that
+   * its hashes take, and what there is no room for is turned away before it costs anything.
    * @throws SERVICE_UNAVAILABLE
    */
   enter<T>(work: () => Promise<T>): Promise<T>;
@@ -30,17 +37,18 @@ export type Passwords = {
    * @throws SERVICE_UNAVAILABLE when too many hashes wait already
    */
   check(stored: string | undefined, password: string): Promise<PasswordCheck>;
+  /** Ends the thread; what waits for it is refused. */
+  close(): Promise<void>;
 };
 
-const full = () => fail('SERVICE_UNAVAILABLE', { retry_after_seconds: retrySeconds });
-
-/** Lets `atOnce` pieces of work run, and `waitingMax` wait. */
+/** Lets `atOnce` pieces of work run and `waitingMax` wait; the next hears 503. */
 const createGate = (atOnce: number) => {
   let running = 0;
   const waiting: (() => void)[] = [];
   return async <T>(work: () => Promise<T>): Promise<T> => {
     if (running >= atOnce) {
-      if (waiting.length >= waitingMax) throw full();
+      if (waiting.length >= waitingMax)
+        throw fail('SERVICE_UNAVAILABLE', { retry_after_seconds: retrySeconds });
       await new Promise<void>((resolve) => waiting.push(resolve));
     }
     running++;
@@ -53,34 +61,29 @@ const createGate = (atOnce: number) => {
   };
 };
 
-// Half of the cores: sends go on beside a storm of logins, and the pool's threads are DNS' and files' too.
-const atOnceDefault = (): number => Math.max(Math.floor(availableParallelism() / 2), 1);
-
-/** The hashing of one process. */
-export const createPasswords = (atOnce = atOnceDefault()): Passwords => {
-  const gate = createGate(atOnce);
-  let inside = 0;
-  let decoy: Promise<string> | undefined;
-
-  const hashPassword = (password: string) => gate(() => hash(password, parameters));
+/** The hashing of one process; the thread is there from the first hash until half a minute after the last. */
+export const createPasswords = (): Passwords => {
+  const thread = new Piscina<unknown, unknown>({
+    filename: new URL('./hashing.ts', import.meta.url).href,
+    ...{ minThreads: 0, maxThreads: 1, idleTimeout: idleMs, resourceLimits: heapMb },
+    // Only Linux has a priority of its own for each thread.
+    niceIncrement: process.platform === 'linux' ? niceness : 0,
+  });
+  const enter = createGate(enteredAtOnce);
+  const gate = createGate(1);
+  const run = <T>(name: 'hash' | 'verify', task: unknown) =>
+    gate(() => thread.run(task, { name }) as Promise<T>);
+  const hash = (password: string) => run<string>('hash', password);
 
   return {
-    enter: async (work) => {
-      if (inside >= atOnce + waitingMax) throw full();
-      inside++;
-      try {
-        return await work();
-      } finally {
-        inside--;
-      }
-    },
-    hash: hashPassword,
+    ...{ enter, hash },
     check: async (stored, password) => {
-      decoy ??= hash('nobody has this password', parameters);
-      const against = stored ?? (await decoy);
-      const matches = (await gate(() => verify(against, password))) && stored !== undefined;
-      const renew = matches && !against.startsWith(prefix);
-      return { matches, renewed: renew ? await hashPassword(password) : undefined };
+      const against = stored ?? decoy;
+      const right = await run<boolean>('verify', { against, password });
+      const matches = right && stored !== undefined;
+      const renew = matches && !against.startsWith(hashPrefix);
+      return { matches, renewed: renew ? await hash(password) : undefined };
     },
+    close: () => thread.destroy(),
   };
 };

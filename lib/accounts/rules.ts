@@ -29,3 +29,9 @@ export type Account = {
 
 /** E-mail addresses are compared without case and surrounding space, and kept as typed. */
 export const emailKey = (email: string): string => email.trim().toLowerCase();
+
+/** Argon2id as the OWASP Password Storage Cheat Sheet has it: 19 MiB, two passes, one lane. */
+export const hashParameters = { memoryCost: 19 * 1024, timeCost: 2, parallelism: 1 };
+
+/** How every hash of these parameters begins. */
+export const hashPrefix = '$argon2id$v=19$m=19456,t=2,p=1$';

@@ -22,7 +22,7 @@ test('a hash of other parameters is renewed when its password was right', async 
 });
 
 test('64 wait for a hash; the next is told to come back', async (t) => {
-  const passwords = createPasswords(1);
+  const passwords = createPasswords();
   const stored = await passwords.hash('one of many');
   const all = await Promise.allSettled(
     Array.from({ length: 70 }, () => passwords.check(stored, 'one of many')),
