@@ -11,7 +11,11 @@ const start = (
   [file, ...args]: [string, ...string[]],
   environment: Record<string, string>,
 ): ChildProcessWithoutNullStreams =>
-  spawn(file, args, { cwd: root, env: { PATH: process.env.PATH ?? '', ...environment } });
+  // `node` is the one the tests run on, whatever PATH has.
+  spawn(file === 'node' ? process.execPath : file, args, {
+    cwd: root,
+    env: { PATH: process.env.PATH ?? '', ...environment },
+  });
 
 export type ExampleRun = { code: number | null; output: string; errors: string };
 
