@@ -2,6 +2,8 @@ import { createAccountStore } from './accounts/store.ts';
 import { createCreditStore } from './billing/credit-store.ts';
 import { createFloorStore } from './billing/floor-store.ts';
 import { createLedgerStore } from './billing/ledger-store.ts';
+import { createNewsStore } from './billing/news-store.ts';
+import { createPaymentStore } from './billing/payment-store.ts';
 import { createPoster } from './billing/post.ts';
 import { createPriceStore } from './billing/price-store.ts';
 import { createPrices } from './billing/prices.ts';
@@ -106,6 +108,8 @@ const openStores = ({ db, redis, broker }: Infra, { config, clock, log }: Requir
     recipients: createRecipientKeys(phonePepper),
     announcer: createAnnouncer(broker),
     ledger: createLedgerStore(db),
+    news: createNewsStore(db),
+    payers: createPaymentStore(db),
     credit: createCreditStore(redis, prefix),
     prices: createPriceStore(db),
     books: createReconcileStore(db),

@@ -5,6 +5,7 @@
  * KEYS[2] holds: open codes by the end of their hold; a member is "<id>:<micro-USD>"
  * KEYS[3] held: the sum of the holds
  * KEYS[4] shared: total (sends on the shared number), hour, count
+ * KEYS[5] free: open codes that would use up a free verification, by the end of their hold; a member is "<id>"
  */
 
 const forget = `
@@ -13,18 +14,19 @@ local function forget(now)
     redis.call('ZREM', KEYS[2], member)
     redis.call('DECRBY', KEYS[3], string.match(member, ':(%d+)$'))
   end
+  redis.call('ZREMRANGEBYSCORE', KEYS[5], '-inf', now)
 end
 local function drop(member)
-  if redis.call('ZREM', KEYS[2], member) == 1 then
-    redis.call('DECRBY', KEYS[3], string.match(member, ':(%d+)$'))
-    return 1
-  end
-  return 0
+  local id, price = string.match(member, '^(.*):(%d+)$')
+  if redis.call('ZREM', KEYS[5], id) == 1 then return 1 end
+  if redis.call('ZREM', KEYS[2], member) == 0 then return 0 end
+  redis.call('DECRBY', KEYS[3], price)
+  return 1
 end
 `;
 
 /**
- * ARGV now, member ('' holds nothing), price, hold until, minimum balance, cap (-1: none), plan, trial paused (1 or 0),
+ * ARGV now, id ('' holds nothing), price, hold until, minimum balance, cap (-1: none), plan, trial paused (1 or 0),
  * shared (1 or 0), allowance of the trial, most per hour on the shared number, keep ms.
  * Answers {'ok', plan}, {'miss'} when the balance is not known here, or {an error code, micro-USD at stake}.
  */
@@ -37,7 +39,10 @@ if not seq or (ARGV[9] == '1' and not total) then return {'miss'} end
 forget(now)
 local plan, paid = ARGV[7], deposited == '1'
 if plan == 'trial' then
-  local free = tonumber(used) < tonumber(granted)
+  -- An open code may become a success, so it takes its place among the free ones; asked again, it has one already.
+  local open = redis.call('ZCARD', KEYS[5])
+  if redis.call('ZSCORE', KEYS[5], ARGV[2]) then open = open - 1 end
+  local free = tonumber(used) + open < tonumber(granted)
   if free and ARGV[8] == '0' then
     price = 0
   elseif paid then
@@ -63,9 +68,13 @@ if ARGV[9] == '1' then
   if sent >= tonumber(ARGV[11]) then return {'CENTRAL_WHATSAPP_LIMIT'} end
   redis.call('HSET', KEYS[4], 'total', tonumber(total) + 1, 'hour', thisHour, 'count', sent + 1)
 end
-if ARGV[2] ~= '' then
+if ARGV[2] ~= '' and plan == 'trial' then
+  redis.call('ZADD', KEYS[5], ARGV[4], ARGV[2])
+  redis.call('PEXPIRE', KEYS[5], ARGV[12])
+elseif ARGV[2] ~= '' then
   local member = ARGV[2] .. ':' .. string.format('%.0f', price)
-  if redis.call('ZADD', KEYS[2], 'NX', ARGV[4], member) == 1 then redis.call('INCRBY', KEYS[3], price) end
+  -- Asked again for the same message, the hold lasts as long as the code that may still come.
+  if redis.call('ZADD', KEYS[2], ARGV[4], member) == 1 then redis.call('INCRBY', KEYS[3], price) end
   redis.call('PEXPIRE', KEYS[2], ARGV[12])
   redis.call('PEXPIRE', KEYS[3], ARGV[12])
 end

@@ -11,7 +11,7 @@ const balanceKeepMs = minute;
 const holdsKeepMs = hour;
 const sharedKeepMs = day;
 
-/** A hold of an open code: what names it, and what it holds (micro-USD). */
+/** A hold of an open code: what names it, and what it holds (micro-USD; on the trial nothing but its place). */
 export type Hold = { id: string; priceMicros: number };
 
 export type ReserveRequest = {
@@ -50,13 +50,13 @@ const memberOf = ({ id, priceMicros }: Hold): string => `${id}:${priceMicros}`;
 export const createCreditStore = (redis: RedisClient, prefix: string): CreditStore => {
   const scripts = {
     reserve: defineScript<[string, string?, (string | number)?]>(redis, {
-      ...{ name: 'tesseraReserve', lua: reserve, keys: 4 },
+      ...{ name: 'tesseraReserve', lua: reserve, keys: 5 },
     }),
-    release: defineScript<number>(redis, { name: 'tesseraRelease', lua: release, keys: 4 }),
-    note: defineScript<number>(redis, { name: 'tesseraNote', lua: note, keys: 4 }),
+    release: defineScript<number>(redis, { name: 'tesseraRelease', lua: release, keys: 5 }),
+    note: defineScript<number>(redis, { name: 'tesseraNote', lua: note, keys: 5 }),
   };
   const keys = (accountId: string): string[] =>
-    ['balance', 'holds', 'held', 'shared'].map((name) => `${prefix}${name}:{${accountId}}`);
+    ['balance', 'holds', 'held', 'shared', 'free'].map((name) => `${prefix}${name}:{${accountId}}`);
 
   return {
     reserve: async (request) => {

@@ -2,6 +2,8 @@
 import { type Database, isDuplicateKey } from '../infra/mysql.ts';
 import { idAt, idBytes, idText } from '../kernel/ids.ts';
 import type { Plan } from '../messages/rules.ts';
+import type { News } from './news.ts';
+import { insertNews } from './news-store.ts';
 
 type Row = Record<string, unknown>;
 
@@ -40,8 +42,8 @@ export const createFloorStore = (db: Database) => ({
     }));
   },
 
-  /** Writes a judgement with what follows from it; false when the day was judged before. */
-  record: async (given: FloorJudgement): Promise<boolean> => {
+  /** Writes a judgement with what follows from it and is to be told; false when the day was judged before. */
+  record: async (given: FloorJudgement, told: readonly News[]): Promise<boolean> => {
     const account_id = idBytes(given.accountId);
     const { date, settled, verified, plan, switched, lowDays } = given;
     try {
@@ -55,6 +57,7 @@ export const createFloorStore = (db: Database) => ({
             floor_low_days: lowDays,
             ...(switched ? { billing_plan: plan, floor_since: since } : {}),
           });
+        await insertNews(trx, told);
       });
       return true;
     } catch (error) {

@@ -1,12 +1,12 @@
 // The safety floor: accounts whose codes hardly anybody enters pay per message until that changes (spec section 8).
 import type { Clock } from '../kernel/clock.ts';
 import { day, minute } from '../kernel/clock.ts';
-import { derivedId } from '../kernel/ids.ts';
 import type { Revocations } from '../keys/revocations.ts';
 import type { Announcer } from '../messages/announce.ts';
-import { accountEvent } from '../messages/events.ts';
 import type { Plan } from '../messages/rules.ts';
 import type { FloorDay, FloorStore } from './floor-store.ts';
+import { newsAbout, tellNews } from './news.ts';
+import type { NewsStore } from './news-store.ts';
 
 /** Spec section 8: under 55 % on three days in a row. */
 export const floorRate = 0.55;
@@ -34,6 +34,7 @@ export const judgeDay = (
 
 export type FloorDeps = {
   floor: FloorStore;
+  news: NewsStore;
   announcer: Announcer;
   revocations: Pick<Revocations, 'announce'>;
   clock: Clock;
@@ -45,16 +46,14 @@ const judgeAccount = async (deps: FloorDeps, date: string, today: FloorDay): Pro
   const after = judgeDay({ lowDays, plan }, today, deps.floorMinimumDaily);
   const switched = after.plan !== plan;
   // One row per account and day decides: a day that was judged is not judged again.
-  const first = await deps.floor.record({ accountId, date, settled, verified, switched, ...after });
+  const data = { from: plan, to: after.plan, reason: 'safety_floor', date, settled, verified };
+  const about = { name: date, at: deps.clock.now() };
+  const told = switched ? [newsAbout(accountId, about, 'billing.plan_changed', data)] : [];
+  const judged = { accountId, date, settled, verified, switched, ...after };
+  const first = await deps.floor.record(judged, told);
   if (!first || !switched) return false;
-  const subject = `${accountId} ${date}`;
-  await deps.announcer.announce(
-    accountEvent('billing.plan_changed', {
-      ...{ accountId, mode: 'live', at: deps.clock.now(), subject },
-      requestId: derivedId(subject, 'floor'),
-      data: { from: plan, to: after.plan, reason: 'safety_floor', date, settled, verified },
-    }),
-  );
+  await deps.revocations.announce();
+  await tellNews(deps, told);
   return true;
 };
 
@@ -68,6 +67,5 @@ export const judgeYesterday = async (deps: FloorDeps): Promise<number> => {
   for (const entry of await deps.floor.unjudged(date, today - day, today)) {
     if (await judgeAccount(deps, date, entry)) switched++;
   }
-  if (switched > 0) await deps.revocations.announce();
   return switched;
 };

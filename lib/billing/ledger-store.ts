@@ -1,6 +1,8 @@
 // The ledger in MySQL: rows are only ever added, gapless per account, each reference once, the balance with them.
 import { type Database, withLockRetry } from '../infra/mysql.ts';
 import { idBytes, idText, newId } from '../kernel/ids.ts';
+import { type News, newsOf } from './news.ts';
+import { insertNews } from './news-store.ts';
 import { applyPosting, type Balance, counterOf, type Posting } from './rules.ts';
 
 type Row = Record<string, unknown>;
@@ -20,13 +22,15 @@ const toBalance = (row: Row): Balance => ({
   trialUsed: Number(row.trial_used),
 });
 
-/** What became of a posting: written now, written before, or not to be written yet (what it follows is missing). */
-export type Posted = 'posted' | 'known' | 'too_early';
+/** What became of a posting: written now, written before, or for an account that is not there. */
+export type Posted = 'posted' | 'known' | 'no_account';
 
 export type PostResult = {
   outcomes: Posted[];
   /** Balances before and after, of the accounts that changed. */
   changed: Map<string, { before: Balance; after: Balance }>;
+  /** What the accounts are to be told of it. */
+  told: News[];
 };
 
 const lockAccounts = async (
@@ -46,13 +50,8 @@ const nameOf = (accountId: string, reference: string): string => `${accountId} $
 
 // Written out: at thousands a second the query builder costs more than the database.
 const findKnown = async (trx: Database, postings: readonly Posting[]): Promise<Set<string>> => {
-  const pairs = postings.flatMap(({ accountId, reference, after }) => {
-    const account = idBytes(accountId);
-    return after === undefined ? [account, reference] : [account, reference, account, after];
-  });
-  const any = Array(pairs.length / 2)
-    .fill('(account_id = ? AND reference = ?)')
-    .join(' OR ');
+  const pairs = postings.flatMap(({ accountId, reference }) => [idBytes(accountId), reference]);
+  const any = postings.map(() => '(account_id = ? AND reference = ?)').join(' OR ');
   const sql = `SELECT account_id, reference FROM ledger WHERE ${any}`;
   const [rows] = (await trx.raw(sql, pairs)) as [Row[]];
   return new Set(
@@ -93,7 +92,7 @@ const writeBalances = async (
   );
 };
 
-type Plan = PostResult & { rows: unknown[][] };
+type Plan = Pick<PostResult, 'outcomes' | 'changed'> & { rows: unknown[][] };
 
 /** Decides posting by posting, in order, what is written; pure but for the ids of the rows. */
 const plan = (
@@ -104,11 +103,11 @@ const plan = (
   const rows: unknown[][] = [];
   const changed: PostResult['changed'] = new Map();
   const outcomes = postings.map((posting): Posted => {
-    const { accountId, reference, after: follows } = posting;
+    const { accountId, reference } = posting;
     const name = nameOf(accountId, reference);
     const balance = balances.get(accountId);
-    if (known.has(name) || !balance) return 'known';
-    if (follows !== undefined && !known.has(nameOf(accountId, follows))) return 'too_early';
+    if (!balance) return 'no_account';
+    if (known.has(name)) return 'known';
     const after = applyPosting(balance, posting);
     known.add(name);
     balances.set(accountId, after);
@@ -159,7 +158,9 @@ export const createLedgerStore = (db: Database) => ({
             await trx.raw(insert, [rows as unknown as string]);
             await writeBalances(trx, result.changed, now);
           }
-          return result;
+          const told = [...result.changed].flatMap(([id, change]) => newsOf(id, change, now));
+          await insertNews(trx, told);
+          return { ...result, told };
         },
         { isolationLevel: 'read committed' },
       ),
@@ -185,10 +186,19 @@ export const createLedgerStore = (db: Database) => ({
     return (await query).map(fromLedgerRow);
   },
 
-  setPlan: async (accountId: string, from: string, to: string): Promise<boolean> =>
-    (await db('accounts')
-      .where({ id: idBytes(accountId), billing_plan: from })
-      .update({ billing_plan: to })) === 1,
+  /** Changes the plan, and writes what is to be told of it; false when another plan is in force. */
+  setPlan: (
+    accountId: string,
+    from: string,
+    to: string,
+    told: readonly News[] = [],
+  ): Promise<boolean> =>
+    db.transaction(async (trx) => {
+      const account = { id: idBytes(accountId), billing_plan: from };
+      const changed = await trx('accounts').where(account).update({ billing_plan: to });
+      if (changed === 1) await insertNews(trx, told);
+      return changed === 1;
+    }),
 
   grantTrial: async (accountId: string, verifications: number): Promise<void> => {
     await db('accounts')

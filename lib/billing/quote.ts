@@ -19,8 +19,8 @@ export type QuoteRequest = {
   account: Account;
   mode: Mode;
   country: string;
-  /** Id of the message; its price is held under it. */
-  messageId: string;
+  /** What the price is held under: the id of the message, or of the attempt at a TOTP code. */
+  holdId: string;
   /** Whether the shared number would send it. */
   shared: boolean;
 };
@@ -48,9 +48,9 @@ export type Quotes = {
    */
   send(request: QuoteRequest): Promise<Quote>;
   /** Nothing was sent: what `send` took is given back. */
-  cancel(request: QuoteRequest, quote: Quote): Promise<void>;
-  /** Plan and price of a TOTP verification; nothing is held. */
-  totp(request: { account: Account; mode: Mode }): Promise<Quote>;
+  cancel(request: Omit<QuoteRequest, 'country'>, quote: Quote): Promise<void>;
+  /** Plan and price of a TOTP verification; held under that id, or only looked at without one. */
+  totp(request: { account: Account; mode: Mode; holdId: string | undefined }): Promise<Quote>;
 };
 
 const pausedSeconds = 60;
@@ -131,26 +131,26 @@ export const createQuotes = (deps: QuoteDeps): Quotes => {
   });
 
   return {
-    send: async ({ account, mode, country, messageId, shared }) => {
+    send: async ({ account, mode, country, holdId, shared }) => {
       const nothing = free(account, mode);
       if (nothing) return nothing;
       const priceMicros = await prices.of(account.id, country);
       if (shared) await requireShared(account.id, country);
       return reserve({
         ...(await asked(account, priceMicros)),
-        holdId: messageId,
+        holdId,
         shared: shared ? { trialAllowance, hourly: sharedHourly } : undefined,
       });
     },
-    cancel: async ({ account, mode, messageId, shared }, { priceMicros }) => {
+    cancel: async ({ account, mode, holdId, shared }, { priceMicros }) => {
       if (free(account, mode)) return;
       try {
-        await credit.release(account.id, { id: messageId, priceMicros }, shared);
+        await credit.release(account.id, { id: holdId, priceMicros }, shared);
       } catch (error) {
         log.warn({ reason: describeError(error) }, 'a hold is left to its end');
       }
     },
-    totp: async ({ account, mode }) =>
-      free(account, mode) ?? reserve(await asked(account, totpPriceMicros)),
+    totp: async ({ account, mode, holdId }) =>
+      free(account, mode) ?? reserve({ ...(await asked(account, totpPriceMicros)), holdId }),
   };
 };

@@ -36,11 +36,25 @@ const checks = {
     LEFT JOIN ledger l ON l.account_id = m.account_id AND l.message_id = m.id AND l.kind = 'charge'
     WHERE m.mode = 'live' AND m.plan = 'per_message' AND m.price_micros > 0
       AND m.accepted_at < :through AND l.seq IS NULL`,
-  'a refund stands behind exactly the failed ones': `
+  'a refund stands behind all failed ones that were charged': `
     SELECT m.account_id, CONCAT('message ', LOWER(HEX(m.id))) AS detail FROM messages m
     LEFT JOIN ledger l ON l.account_id = m.account_id AND l.message_id = m.id AND l.kind = 'refund'
     WHERE m.mode = 'live' AND m.plan = 'per_message' AND m.price_micros > 0 AND m.accepted_at IS NOT NULL
       AND m.failed_at < :through AND m.status = 'failed' AND l.seq IS NULL`,
+  // A refund is final: what arrives after it stays paid back.
+  'a refund stands behind failed ones only': `
+    SELECT l.account_id, CONCAT('message ', LOWER(HEX(m.id))) AS detail
+    FROM ledger l JOIN messages m ON m.id = l.message_id
+    WHERE l.kind = 'refund' AND l.id < :id AND m.failed_at IS NULL`,
+  'every payment received is booked, as it came': `
+    SELECT COALESCE(p.account_id, REPEAT(CHAR(0), 16)) AS account_id, CONCAT('payment ', p.name) AS detail
+    FROM payments p LEFT JOIN ledger l
+      ON l.account_id = p.account_id AND l.reference = CONCAT('deposit:', p.name)
+    WHERE p.received_at < :through AND (l.seq IS NULL OR l.amount_micros <> p.amount_micros)`,
+  'every deposit by checkout was received': `
+    SELECT l.account_id, l.reference AS detail FROM ledger l
+    LEFT JOIN payments p ON p.account_id = l.account_id AND CONCAT('deposit:', p.name) = l.reference
+    WHERE l.kind = 'deposit' AND l.reference LIKE 'deposit:cs\\_%' AND l.id < :id AND p.name IS NULL`,
   'nothing is charged for a message that is not there': `
     SELECT l.account_id, l.reference AS detail FROM ledger l
     LEFT JOIN messages m ON m.id = l.message_id

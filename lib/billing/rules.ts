@@ -38,13 +38,13 @@ export type Posting = {
   plan: Plan | null;
   priceMicros: number | null;
   messageId: string | null;
+  /** What its price is held under, where that is not the message: the hold ends with the posting. */
+  holdId?: string;
   note: string | null;
   /** Whether it uses up one of the free verifications. */
   usesTrial: boolean;
   /** When what it is for happened, ms: the hour of the spend cap. */
   at: number;
-  /** A refund counts only behind this posting. */
-  after?: string;
 };
 
 export type Balance = {
@@ -65,7 +65,8 @@ const spent = (balance: Balance, { kind, amountMicros, at }: Posting): Partial<B
   const spentHour = hourOf(at);
   if (spentHour < balance.spentHour) return {};
   const before = spentHour === balance.spentHour ? balance.spentMicros : 0;
-  return { spentHour, spentMicros: before - amountMicros };
+  // A refund of what another hour spent does not make room in this one.
+  return { spentHour, spentMicros: Math.max(before - amountMicros, 0) };
 };
 
 /** The balance after a posting. */
@@ -113,7 +114,6 @@ export const refundForFailure = (message: Priced, at: number): Posting | undefin
         ...ofMessage(message, at),
         ...{ reference: `refund:${message.id}`, kind: 'refund', usesTrial: false },
         amountMicros: message.priceMicros,
-        after: `charge:${message.id}`,
       }
     : undefined;
 
@@ -125,10 +125,12 @@ export const chargeForTotp = (given: {
   plan: Plan;
   priceMicros: number;
   at: number;
+  holdId?: string;
 }): Posting => ({
   ...{ accountId: given.accountId, at: given.at, plan: given.plan },
   ...{ reference: `totp:${given.enrollmentId}:${given.step}`, kind: 'totp' },
   ...{ amountMicros: given.plan === 'trial' ? 0 : -given.priceMicros },
   ...{ priceMicros: given.priceMicros, messageId: null, note: null },
   usesTrial: given.plan === 'trial',
+  ...(given.holdId === undefined ? {} : { holdId: given.holdId }),
 });

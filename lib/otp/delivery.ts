@@ -67,6 +67,20 @@ export const tell = (
   if (waiter) deps.broker.reply(waiter, outcome);
 };
 
+/** Says that a channel took the message, and has it charged where that is what is paid for; its row is written. */
+export const announceAccepted = async (
+  deps: DeliveryDeps,
+  message: Message,
+  facts: Facts,
+): Promise<void> => {
+  const sent = messageEvent('otp.sent', message, facts.acceptedAt ?? deps.clock.now(), facts);
+  if (message.plan === 'per_message' && message.priceMicros > 0) {
+    const named = { messageId: sent.id, requestId: message.requestId };
+    await deps.broker.publish(billingCharge, { events: [sent] }, named);
+  }
+  await deps.announcer.announce(sent);
+};
+
 /**
  * A channel took the message: the row is written, whoever waits is told, the event goes out. Resolves when all of
  * it is durable, so that the job may be acknowledged.
@@ -90,12 +104,7 @@ export const recordAccepted = async (
   await within(recordPatienceMs, recorded).catch(() => undefined);
   tell(deps, waiter, { kind: 'accepted', ...accepted });
   await recorded;
-  const sent = messageEvent('otp.sent', message, acceptedAt, facts);
-  if (message.plan === 'per_message' && message.priceMicros > 0) {
-    const named = { messageId: sent.id, requestId: message.requestId };
-    await deps.broker.publish(billingCharge, { events: [sent] }, named);
-  }
-  await deps.announcer.announce(sent);
+  await announceAccepted(deps, message, facts);
   if (deliveredAt !== null) {
     await deps.announcer.announce(messageEvent('otp.delivered', message, deliveredAt, facts));
   }
@@ -122,6 +131,7 @@ export const recordFailed = async (
   const now = deps.clock.now();
   const failed = await deps.live.fail(ref, now, failure.reason, failure.voidCode);
   if (!failed) return tellArrived(deps, delivery);
+  const unknown = [failure.reason, delivery.reason].includes('outcome_unknown');
   const facts: Facts = { ...noFacts, failedAt: now, failureReason: failure.reason };
   await deps.messages.merge(message, facts);
   await deps.reservations.release(message);
@@ -130,6 +140,7 @@ export const recordFailed = async (
   tell(deps, waiter, {
     kind: 'failed',
     reason: failure.reason,
+    mayArrive: failed.taken || unknown,
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
   });
 };

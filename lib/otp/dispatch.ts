@@ -58,7 +58,7 @@ const awaitCall = async (deps: DispatchDeps, ref: LiveRef, replies: Replies): Pr
 /** Nobody answered: give the message up, and if that is too late, find out what became of it. */
 const giveUp = async (deps: DispatchDeps, ref: LiveRef, replies: Replies): Promise<Outcome> => {
   const state = await deps.live.abandon(ref, deps.clock.now());
-  if (state === 'abandoned') return { kind: 'failed', reason: 'deadline' };
+  if (state === 'abandoned') return { kind: 'failed', reason: 'deadline', mayArrive: false };
   const accepted = state === 'accepted' ? await acceptedOutcome(deps, ref) : undefined;
   return accepted ?? awaitCall(deps, ref, replies);
 };

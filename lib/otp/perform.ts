@@ -155,11 +155,11 @@ const duplicateAnswer = async (
 const quoteRequest = async (
   deps: SendDeps,
   { principal: { account, mode } }: SendCommand,
-  { country, messageId }: { country: string; messageId: string },
+  { country, holdId }: { country: string; holdId: string },
 ): Promise<QuoteRequest> => {
   // The sandbox asks no sender.
   const sender = mode === 'live' ? await deps.resolveSender(account.id) : undefined;
-  return { account, mode, country, messageId, shared: sender?.shared === true };
+  return { account, mode, country, holdId, shared: sender?.shared === true };
 };
 
 /** Quote, limits, dispatch: what happens once for one Idempotency-Key. */
@@ -176,7 +176,7 @@ export const perform = async (
   refuseMagic(deps, command);
   const country = countryOf(command);
   deps.guard.check(principal, phone);
-  const asked = await quoteRequest(deps, command, { country, messageId: own.id });
+  const asked = await quoteRequest(deps, command, { country, holdId: own.id });
   const quote = await deps.quotes.send(asked);
   const phoneKey = deps.recipients.ofPhone(phone);
   const [receipt, reachable = null] = await Promise.all([
@@ -195,18 +195,25 @@ export const perform = async (
     id: own.id,
     recipient: deps.recipients.ofRecipient(accountId, mode, phone),
   };
+  let mayArrive = false;
   try {
     const code = command.code ?? newCode(mode);
     const outcome = await dispatch(deps, { message, ref, code, reachable });
-    if (outcome.kind === 'duplicate')
+    if (outcome.kind === 'duplicate') {
+      await deps.quotes.cancel(asked, quote);
       return await duplicateAnswer(deps, command, outcome.messageId);
-    if (outcome.kind === 'failed') throw await failure(deps, command, outcome);
+    }
+    if (outcome.kind === 'failed') {
+      mayArrive = outcome.mayArrive;
+      throw await failure(deps, command, outcome);
+    }
     return answerOf(deps, own.id, outcome.expiresAt);
   } catch (error) {
     // Nothing was delivered: the same user may try again at once (reference 06 section 2.5).
     if (!isOpen(error)) {
       await deps.admission.giveBack(receipt).catch(() => undefined);
-      await deps.quotes.cancel(asked, quote);
+      // A code that may become valid keeps its hold: a success is never without credit.
+      if (!mayArrive) await deps.quotes.cancel(asked, quote);
       // A job that died could not free the key in MySQL; one that ended by itself has done so already.
       await deps.reservations.release(message).catch(() => undefined);
     }

@@ -3,9 +3,9 @@ import { classifyWhatsappError } from '../channels/whatsapp-errors.ts';
 import type { Outcome as JobOutcome } from '../infra/queue/message.ts';
 import type { Receipt, StatusJob } from '../jobs.ts';
 import { messageEvent } from '../messages/events.ts';
-import { type Facts, noFacts } from '../messages/rules.ts';
+import { type Facts, type Message, noFacts } from '../messages/rules.ts';
 import type { ResolveSender } from '../sender/resolve.ts';
-import { type DeliveryDeps, moveOn, tell } from './delivery.ts';
+import { announceAccepted, type DeliveryDeps, moveOn, tell } from './delivery.ts';
 import { handleDue } from './due.ts';
 import { failureOf } from './rules.ts';
 import type { ReceiptEffect } from './store.ts';
@@ -29,6 +29,20 @@ const arrival = (receipt: Receipt, { acceptedAt, expiresAt, channel }: Known) =>
   return { at, facts };
 };
 
+/**
+ * The message arrived. One that had failed is taken by its channel only now, as far as we know: that is said, and
+ * charged where it is what is paid for. (A call without an answer is gone on with by its own job.)
+ */
+const recordArrival = async (
+  deps: DeliveryDeps,
+  message: Message,
+  { at, facts, revived }: { at: number; facts: Facts; revived: boolean },
+): Promise<void> => {
+  await deps.messages.mergeLater(message, facts);
+  if (revived) await announceAccepted(deps, message, facts);
+  await deps.announcer.announce(messageEvent('otp.delivered', message, at, facts));
+};
+
 const onGood = async (
   deps: DeliveryDeps,
   receipt: Receipt,
@@ -50,8 +64,7 @@ const onGood = async (
     await deps.live.learnReachable(deps.recipients.ofPhone(message.phone), true);
   }
   const { at, facts } = arrival(receipt, effect);
-  await deps.messages.mergeLater(message, facts);
-  await deps.announcer.announce(messageEvent('otp.delivered', message, at, facts));
+  await recordArrival(deps, message, { at, facts, revived: effect.before === 'failed' });
 };
 
 /** Only for the class broken does it matter whose number it was. */
@@ -93,9 +106,11 @@ const onForgotten = async (deps: DeliveryDeps, receipt: Receipt): Promise<void> 
   if (receipt.status !== 'delivered' && receipt.status !== 'read') return;
   const [stored] = await deps.messages.findAll([receipt.message_id]);
   if (!stored || stored.facts.deliveredAt !== null) return;
+  const revived = stored.facts.acceptedAt === null;
   const { at, facts } = arrival(receipt, stored.facts);
-  await deps.messages.merge(stored.message, facts);
-  await deps.announcer.announce(messageEvent('otp.delivered', stored.message, at, facts));
+  // Its code is gone with Redis: what is taken only now has ended as well.
+  const known = revived ? { ...facts, acceptedAt: at, expiresAt: at } : facts;
+  await recordArrival(deps, stored.message, { at, facts: known, revived });
 };
 
 const handleReceipt = async (deps: ReceiptDeps, receipt: Receipt): Promise<void> => {

@@ -56,7 +56,7 @@ const freshMessage = async (
   if (account?.status !== 'active') return undefined;
   const { country } = phoneFacts(phone);
   try {
-    const asked = { account, mode, country, messageId: freshId, shared: false };
+    const asked = { account, mode, country, holdId: freshId, shared: false };
     const quote = await deps.quotes.send(asked);
     const named = { id: freshId, accountId, mode, phone, country, requestId };
     return { ...named, origin: 'send', ...quote, idempotencyHash: null };

@@ -46,7 +46,8 @@ export const planChannels = (facts: {
 /** What became of a send, as the worker tells the API process that waits for it. */
 export type Outcome =
   | { kind: 'accepted'; channel: ChannelName; acceptedAt: number; expiresAt: number; hold: boolean }
-  | { kind: 'failed'; reason: FailureReason; retryAfterSeconds?: number }
+  /** `mayArrive`: a channel took it or may have, so its code may become valid all the same. */
+  | { kind: 'failed'; reason: FailureReason; mayArrive: boolean; retryAfterSeconds?: number }
   /** Another message was sent under the same Idempotency-Key. */
   | { kind: 'duplicate'; messageId: string };
 

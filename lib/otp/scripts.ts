@@ -20,13 +20,13 @@ local function validate(now)
   redis.call('HSET', KEYS[2], 'id', id, 'mac', mac, 'kid', kid, 'exp', exp)
   redis.call('PEXPIREAT', KEYS[2], exp)
 end
-local function accept(leg, now, life)
+local function accept(leg, now, exp)
   redis.call('HSET', KEYS[1], leg, 'accepted')
   if redis.call('HGET', KEYS[1], 'channel') ~= 'telegram' then
     redis.call('HSET', KEYS[1], 'channel', leg)
   end
   redis.call('HSETNX', KEYS[1], 'acc', now)
-  redis.call('HSETNX', KEYS[1], 'exp', now + life)
+  redis.call('HSETNX', KEYS[1], 'exp', exp)
   redis.call('HDEL', KEYS[1], 'fail', 'why')
   if leg == 'telegram' then
     -- The Bot API has no receipts: Telegram's yes is the last word.
@@ -55,7 +55,7 @@ return 'won'`;
 export const accept = `${validate}
 local state, seen = unpack(redis.call('HMGET', KEYS[1], ARGV[1], 'seen'))
 if state == 'failed' then return nil end
-accept(ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]))
+accept(ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[2]) + tonumber(ARGV[3]))
 local hold = ARGV[4] == '1' and not seen and '1' or '0'
 redis.call('HSET', KEYS[1], 'hold', hold)
 local acc, exp = unpack(redis.call('HMGET', KEYS[1], 'acc', 'exp'))
@@ -67,7 +67,10 @@ if redis.call('HGET', KEYS[1], ARGV[1]) ~= 'sending' then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 return 1`;
 
-/** KEYS message, code; ARGV now, reason, void the code (1 or 0), id. Nothing is left to try. */
+/**
+ * KEYS message, code; ARGV now, reason, void the code (1 or 0), id. Nothing is left to try. Answers 0 when it arrived
+ * or was verified all the same, 2 when a channel had taken it, else 1.
+ */
 export const failMessage = `
 if redis.call('HEXISTS', KEYS[1], 'ver') == 1 or redis.call('HEXISTS', KEYS[1], 'del') == 1 then return 0 end
 if redis.call('EXISTS', KEYS[1]) == 1 then
@@ -75,7 +78,7 @@ if redis.call('EXISTS', KEYS[1]) == 1 then
   redis.call('HDEL', KEYS[1], 'hold')
 end
 if ARGV[3] == '1' and redis.call('HGET', KEYS[2], 'id') == ARGV[4] then redis.call('DEL', KEYS[2]) end
-return 1`;
+return redis.call('HEXISTS', KEYS[1], 'acc') == 1 and 2 or 1`;
 
 /** KEYS message; ARGV now, keep ms. Gives the message up unless a channel has or may have it. */
 export const abandon = `
@@ -87,7 +90,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return 'abandoned'`;
 
 /**
- * KEYS message, code; ARGV status, at, now, life ms. Adds a WhatsApp receipt. Answers what a follow-up needs; nil
+ * KEYS message, code; ARGV status, at, now, life ms, latest end of the code. Adds a WhatsApp receipt. Answers what a follow-up needs; nil
  * when the message is not live or the receipt says nothing new.
  */
 export const receipt = `${validate}
@@ -101,7 +104,8 @@ elseif status == 'sent' and before == 'failed' then
   return nil
 else
   -- An echo also settles a call whose answer was lost, and good news revives what a failure had ended.
-  if before ~= 'accepted' then accept('whatsapp', now, life) end
+  -- Its code ends before the hold of its price does, however late the news.
+  if before ~= 'accepted' then accept('whatsapp', now, math.min(now + life, tonumber(ARGV[5]))) end
   if status ~= 'sent' then
     at = math.max(tonumber(at), tonumber(redis.call('HGET', KEYS[1], 'acc')))
     redis.call('HSETNX', KEYS[1], 'del', at)

@@ -32,53 +32,66 @@ const totpPosting = (event: EventWire): Posting =>
     ...{ accountId: event.account_id, enrollmentId: String(event.data.enrollment_id) },
     ...{ step: Number(event.data.step), plan: event.data.plan as Plan },
     ...{ priceMicros: Number(event.data.price_micros), at: event.at },
+    holdId: String(event.data.attempt_id),
   });
 
-/** What an event about a message costs. A failure gives back only what was charged when a channel took it. */
-const messagePosting = async (
+/**
+ * What a message of the plan per message costs, read off its row and not off the event: each event is published after
+ * the commit of its fact, so in whatever order acceptance and failure come here, the last of them sees both.
+ */
+const perMessage = async (
   { messages }: SettleDeps,
+  { at }: EventWire,
+  message: Message,
+): Promise<Posting[]> => {
+  const charge = chargeForSend(message, at);
+  const refund = refundForFailure(message, at);
+  const stored = charge && (await messages.find(message.accountId, message.id));
+  if (!charge || !refund || stored?.facts.acceptedAt == null) return [];
+  return stored.status === 'failed' ? [charge, refund] : [charge];
+};
+
+const messagePostings = async (
+  deps: SettleDeps,
   event: EventWire,
   message: Message,
-): Promise<Posting | undefined> => {
-  if (event.type === 'otp.verified') return chargeForSuccess(message, event.at);
-  if (event.type === 'otp.sent') return chargeForSend(message, event.at);
-  const refund = refundForFailure(message, event.at);
-  const stored = refund && (await messages.find(message.accountId, message.id));
-  return stored?.facts.acceptedAt == null ? undefined : refund;
+): Promise<Posting[]> => {
+  if (message.plan === 'per_message') return perMessage(deps, event, message);
+  const charge = event.type === 'otp.verified' && chargeForSuccess(message, event.at);
+  return charge ? [charge] : [];
 };
 
-const postingOf = async (deps: SettleDeps, event: EventWire): Promise<Posting | undefined> => {
-  if (event.mode === 'test') return undefined;
-  if (event.type === 'totp.verified') return totpPosting(event);
-  return event.message ? messagePosting(deps, event, fromWire(event.message)) : undefined;
+const postingsOf = async (deps: SettleDeps, event: EventWire): Promise<Posting[]> => {
+  if (event.mode === 'test') return [];
+  if (event.type === 'totp.verified') return [totpPosting(event)];
+  return event.message ? messagePostings(deps, event, fromWire(event.message)) : [];
 };
 
-const settle = async (deps: SettleDeps, event: EventWire): Promise<boolean> => {
-  const posting = await postingOf(deps, event);
-  const [posted] = await Promise.all([
-    posting && deps.poster.post(posting),
-    event.type === 'otp.verified' && event.message
-      ? deps.messages.merge(fromWire(event.message), factsOf(event))
-      : undefined,
-  ]);
-  return posted !== 'too_early';
+const record = async ({ messages }: SettleDeps, event: EventWire): Promise<void> => {
+  if (event.type !== 'otp.verified' || !event.message) return;
+  await messages.merge(fromWire(event.message), factsOf(event));
 };
 
-/**
- * Handles the job billing.charge; doing it twice records, charges and answers the same. A refund that overtook its
- * charge comes again.
- */
+const charge = async (deps: SettleDeps, event: EventWire): Promise<void> => {
+  // One after the other: a refund follows its charge in the ledger.
+  for (const posting of await postingsOf(deps, event)) await deps.poster.post(posting);
+};
+
+const settle = async (deps: SettleDeps, event: EventWire): Promise<void> => {
+  await Promise.all([record(deps, event), charge(deps, event)]);
+};
+
+/** Handles the job billing.charge; doing it twice records, charges and answers the same. */
 export const handleBilling = async (
   deps: SettleDeps,
   job: { events: EventWire[] },
   meta: Meta,
 ): Promise<JobOutcome> => {
-  const settled = await Promise.all(job.events.map((event) => settle(deps, event)));
+  await Promise.all(job.events.map((event) => settle(deps, event)));
   for (const { waiter } of job.events) {
     if (waiter && meta.replyTo) {
       deps.broker.reply({ replyTo: meta.replyTo, correlationId: waiter }, { settled: true });
     }
   }
-  if (settled.every(Boolean)) return { kind: 'done' };
-  return { kind: 'retry', reason: 'a refund came before its charge' };
+  return { kind: 'done' };
 };

@@ -1,6 +1,8 @@
 // Live messages and codes in Redis: who may send, which code is valid, what has become known; MySQL follows.
+import { holdMs } from '../billing/rules.ts';
 import { defineScript, type RedisClient } from '../infra/redis.ts';
 import { day, hour } from '../kernel/clock.ts';
+import { idTime } from '../kernel/ids.ts';
 import type { ChannelName, Facts, FailureReason, Message } from '../messages/rules.ts';
 import { codeLifeSeconds } from '../messages/rules.ts';
 import { blockMs, failedAttempts } from './rules.ts';
@@ -202,9 +204,14 @@ const sendingSide = (redis: RedisClient, keys: Keys) => {
     settleLeg: async (leg: ChannelName, ref: LiveRef, state: 'queued' | 'failed') =>
       (await settle([keys.message(ref)], [leg, state])) === 1,
 
-    /** No channel is left. Answers false when the message arrived or was verified all the same. */
-    fail: async (ref: LiveRef, now: number, reason: FailureReason, voidCode: boolean) =>
-      (await fail(pairOf(keys, ref), [now, reason, voidCode ? 1 : 0, ref.id])) === 1,
+    /**
+     * No channel is left. Undefined when the message arrived or was verified all the same; else whether a channel had
+     * taken it, so that it may still arrive.
+     */
+    fail: async (ref: LiveRef, now: number, reason: FailureReason, voidCode: boolean) => {
+      const answer = await fail(pairOf(keys, ref), [now, reason, voidCode ? 1 : 0, ref.id]);
+      return answer === 0 ? undefined : { taken: answer === 2 };
+    },
   };
 };
 
@@ -228,7 +235,8 @@ const watchingSide = (redis: RedisClient, keys: Keys) => {
 
     /** Adds a WhatsApp receipt; undefined when the message is not live or the receipt says nothing new. */
     receipt: async (ref: LiveRef, status: string, at: number, now: number) => {
-      const reply = await receipt(pairOf(keys, ref), [status, at, now, codeLifeMs]);
+      const latest = idTime(ref.id) + holdMs;
+      const reply = await receipt(pairOf(keys, ref), [status, at, now, codeLifeMs, latest]);
       return reply === null ? undefined : toReceiptEffect(reply);
     },
 

@@ -1,5 +1,6 @@
 // Verifying a code: limits, one atomic check, and the settlement that billing confirms.
 import type { Broker } from '../infra/queue/broker.ts';
+import { QueueFull } from '../infra/queue/errors.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { fail } from '../kernel/errors.ts';
 import type { Log } from '../kernel/log.ts';
@@ -64,7 +65,10 @@ const settle = async (deps: VerifyDeps, message: Message, facts: Facts): Promise
   const replies = deps.broker.expectReplies(waiter);
   try {
     const event = messageEvent('otp.verified', message, facts.verifiedAt ?? 0, facts);
-    await deps.announcer.announce({ ...event, waiter });
+    // Another queue that is full, not ours perhaps: an answer tells.
+    await deps.announcer.announce({ ...event, waiter }).catch((error: unknown) => {
+      if (!(error instanceof QueueFull)) throw error;
+    });
     const settled = await replies.next(deps.settleDeadlineMs);
     if (settled === undefined) throw new Error('billing did not answer in time');
   } catch (error) {

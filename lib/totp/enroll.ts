@@ -101,15 +101,17 @@ export const totpEvent = (
     step?: number;
     priceMicros?: number;
     plan?: Plan;
+    attemptId?: string;
   },
 ) => {
-  const { subject, requestId, at, id, step, priceMicros, plan } = given;
+  const { subject, requestId, at, id, step, priceMicros, plan, attemptId } = given;
   return accountEvent(type, {
     ...{ accountId: subject.accountId, mode: subject.mode, at, requestId },
     subject: step === undefined ? id : `${id} ${step}`,
     data: {
       ...{ phone: subject.phone, enrollment_id: id },
       ...(step === undefined ? {} : { step, price_micros: priceMicros ?? 0, plan: plan ?? null }),
+      ...(attemptId === undefined ? {} : { attempt_id: attemptId }),
     },
   });
 };

@@ -24,7 +24,7 @@ export type VerifyDeps = EnrollDeps & {
   attempts: AttemptStore;
   guesses: Guesses;
   recipients: RecipientKeys;
-  quotes: Pick<Quotes, 'totp'>;
+  quotes: Pick<Quotes, 'totp' | 'cancel'>;
   broker: { ready(): boolean };
   log: Log;
 };
@@ -73,8 +73,9 @@ const accept = async (
   const confirmed = state === 'unconfirmed' && (await deps.totp.confirm(subject, id, at));
   const about = { subject, requestId, at, id };
   if (confirmed) await tell(deps, totpEvent('totp.enrolled', about));
-  const { step, priceMicros } = entry;
-  const verified = totpEvent('totp.verified', { ...about, step: step ?? 0, priceMicros, plan });
+  const { step, priceMicros, id: attemptId } = entry;
+  const counted = { step: step ?? 0, priceMicros, plan, attemptId };
+  const verified = totpEvent('totp.verified', { ...about, ...counted });
   await tell(deps, verified);
   return { confirmed };
 };
@@ -110,14 +111,17 @@ export const verifyTotp = async (
   const now = deps.clock.now();
   const enrollment = await findActive(deps, command, now);
   const { account, subject } = command;
-  const quote = await deps.quotes.totp({ account, mode: subject.mode });
   const { accountId, mode, phone } = subject;
   const recipient = deps.recipients.ofRecipient(accountId, mode, phone);
   const secret = openSeed(sealer, enrollment);
   const step = matchStep({ secret, code: command.code, nowMs: now });
   const judgement = await deps.guesses.judge(recipient, step !== undefined, now);
+  const id = newId();
+  // Asked for a wrong code, too: an account without credit does not learn which one is right.
+  const holdId = step === undefined || judgement.kind === 'blocked' ? undefined : id;
+  const quote = await deps.quotes.totp({ account, mode, holdId });
   const attempt = {
-    ...{ id: newId(), subject: command.subject, requestId: command.requestId },
+    ...{ id, subject: command.subject, requestId: command.requestId },
     ...{ enrollmentId: enrollment.id, priceMicros: quote.priceMicros },
   };
   if (judgement.kind === 'blocked') {
@@ -130,7 +134,10 @@ export const verifyTotp = async (
   }
   // The step is used up before anything is answered: of many who bring the same code, one is first.
   const entry = await deps.attempts.record({ ...attempt, step });
-  if (entry.status === 'failed') return refused(judgement.remaining);
+  if (entry.status === 'failed') {
+    await deps.quotes.cancel({ account, mode, holdId: id, shared: false }, quote);
+    return refused(judgement.remaining);
+  }
   if (judgement.remaining < failedAttempts) await deps.guesses.clear(recipient);
   const about = { enrollment, entry, secret, at: now, plan: quote.plan };
   const { confirmed } = await accept(deps, command, about);

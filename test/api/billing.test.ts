@@ -51,8 +51,10 @@ test.serial(
       trial_remaining: 2,
     });
     t.is((await success(customer)).status, 200);
-    t.is((await customer.live.send(aNumber())).status, 200, 'an unverified send uses nothing up');
-    t.is((await success(customer)).status, 200);
+    t.is((await customer.live.send(aNumber())).status, 200);
+    t.is((await success(customer)).error.code, 'FREE_TRIAL_EXHAUSTED', 'the open code may succeed');
+    clock.forward(6 * 60_000);
+    t.is((await success(customer)).status, 200, 'a code that ended unverified uses nothing up');
     t.is((await billing(customer)).trial_remaining, 0);
     const exhausted = await success(customer);
     t.is(exhausted.status, 402);
@@ -185,7 +187,10 @@ test.serial(
     await prices.setPaused('trial', false, clock.now());
     await revocations.announce();
     const codes: unknown[] = [];
-    for (let time = 0; time < 11; time++) codes.push(await send());
+    for (let time = 0; time < 11; time++) {
+      codes.push(await send());
+      clock.forward(6 * 60_000);
+    }
     t.deepEqual(codes, [...Array(10).fill(undefined), 'CENTRAL_WHATSAPP_CONNECT_REQUIRED']);
     await fund(stack.api.poster, customer.accountId, 10);
     t.is(await send(), undefined, 'a deposit lifts the allowance of the trial');

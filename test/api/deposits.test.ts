@@ -91,3 +91,30 @@ test('a provider that refuses or is away is 503', async (t) => {
   await t.throwsAsync(openDeposit({ payments }, asked), { message: /at the moment/ });
   await t.throwsAsync(openDeposit({ payments: undefined }, asked), { message: /not set up/ });
 });
+
+test('a payment for nobody we know is kept, shown by the books, and booked when it is claimed', async (t) => {
+  const { claimPayment } = await import('../../lib/billing/deposits.ts');
+  const { reconcile } = await import('../../lib/billing/reconcile.ts');
+  const { accountId } = await stack.customer({ money: 0 });
+  const session = {
+    ...{ id: 'cs_stray', object: 'checkout.session', payment_status: 'paid', currency: 'usd' },
+    ...{ client_reference_id: 'user_42', amount_total: 2_500 },
+  };
+  const event = { id: 'evt_2', object: 'event', data: { object: session } };
+  const body = JSON.stringify({ ...event, type: 'checkout.session.completed' });
+  const now = Math.floor(Date.now() / 1000);
+  for (let time = 0; time < 2; time++) t.is((await inbound(body, signed(body, now))).status, 200);
+  const stray = async () => {
+    const { differences } = await reconcile(stack.api, Date.now() + 3_600_000);
+    return differences.filter(({ detail }) => detail === 'payment cs_stray').length;
+  };
+  t.is(await stray(), 1);
+  for (let time = 0; time < 2; time++) {
+    await claimPayment(stack.api, { name: 'cs_stray', accountId });
+  }
+  t.is((await stack.api.ledger.balance(accountId))?.micros, 25_000_000);
+  t.is(await stray(), 0);
+  const other = await stack.customer({ money: 0 });
+  await t.throwsAsync(claimPayment(stack.api, { name: 'cs_stray', accountId: other.accountId }));
+  await t.throwsAsync(claimPayment(stack.api, { name: 'cs_none', accountId }));
+});
