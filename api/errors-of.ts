@@ -1,5 +1,5 @@
 // Which codes a route can answer: its own, and those that come with what it does.
-import type { ErrorCode } from '../lib/kernel/errors.ts';
+import { type ErrorCode, errorCatalogue } from '../lib/kernel/errors.ts';
 import type { Auth, Route } from './route.ts';
 
 const always: ErrorCode[] = ['INTERNAL_ERROR', 'SERVICE_UNAVAILABLE'];
@@ -14,8 +14,16 @@ const byAuth: Record<Auth, readonly ErrorCode[]> = {
 const withBody: ErrorCode[] = ['VALIDATION_ERROR', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'];
 const withOnce: ErrorCode[] = ['IDEMPOTENCY_KEY_IN_PROGRESS', 'IDEMPOTENCY_KEY_REUSED'];
 
+// A call nothing else can be wrong with can still come with a method its path does not know.
+const orMethod = (codes: ErrorCode[]): ErrorCode[] =>
+  codes.some((code) => errorCatalogue[code].status < 500)
+    ? codes
+    : ['METHOD_NOT_ALLOWED', ...codes];
+
 /** Every code the route can answer, each once. */
-export const errorsOf = (route: Route): ErrorCode[] => {
+export const errorsOf = (route: Route): ErrorCode[] => orMethod(codesOf(route));
+
+const codesOf = (route: Route): ErrorCode[] => {
   if (route.kind === 'raw') return [...new Set([...route.errors, ...always])];
   if (route.kind === 'csv') {
     const ofQuery: ErrorCode[] = route.query ? ['VALIDATION_ERROR'] : [];

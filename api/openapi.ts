@@ -1,82 +1,42 @@
 // The OpenAPI 3.1 document, folded from the route values: paths, schemas, headers and every error a route can give.
 import type Joi from 'joi';
 import { type ErrorCode, errorCatalogue } from '../lib/kernel/errors.ts';
-import { toJsonSchema } from '../lib/kernel/schema.ts';
 import { errorsOf } from './errors-of.ts';
+import { errorExamples, exampleOf } from './openapi-examples.ts';
+import {
+  errorSchema,
+  limitHeaders,
+  requestIdHeader,
+  retryHeader,
+  securitySchemes,
+  tagTexts,
+} from './openapi-parts.ts';
+import { schemaOf } from './openapi-schema.ts';
+import { leftOut, providerBodies, shownOnly, textExamples } from './openapi-values.ts';
 import type { Auth, CsvRoute, JsonRoute, RawRoute, Route } from './route.ts';
 
 type Json = Record<string, unknown>;
 
-/** Joi's enum of a nullable field leaves null out, which forbids what its type allows. */
-const withNull = (schema: Json): Json =>
-  Array.isArray(schema.enum) && Array.isArray(schema.type) && schema.type.includes('null')
-    ? { enum: [...schema.enum, null] }
-    : {};
-
-/** Joi's JSON Schema leaves out examples, and null from enums: both are set right here. */
-const refine = (schema: Json, described: Joi.Description): Json => {
-  const examples = described.examples as unknown[] | undefined;
-  const keys = described.keys as Record<string, Joi.Description> | undefined;
-  const properties = schema.properties as Record<string, Json> | undefined;
-  const items = schema.items as Json | undefined;
-  const [item] = (described.items ?? []) as Joi.Description[];
-  return {
-    ...schema,
-    ...(examples ? { examples } : {}),
-    ...withNull(schema),
-    ...(items && item ? { items: refine(items, item) } : {}),
-    ...(properties && keys
-      ? {
-          properties: Object.fromEntries(
-            Object.entries(properties).map(([name, property]) => [
-              name,
-              refine(property, keys[name] ?? ({ type: 'any' } as Joi.Description)),
-            ]),
-          ),
-        }
-      : {}),
-  };
-};
-
-const schemaOf = (schema: Joi.Schema): Json => refine(toJsonSchema(schema), schema.describe());
-
-const bearer = (description: string): Json => ({ type: 'http', scheme: 'bearer', description });
-
-const securitySchemes = {
-  apiKey: bearer('An API key: sk_live_… or sk_test_…'),
-  session: bearer('The session_token of a login: sess_…'),
-  refreshToken: bearer('The refresh_token of a login or of the last refresh: rt_…'),
-  mfaToken: bearer('The mfa_token of a login that wants a second factor: mfa_…'),
-};
-
-const requestIdHeader = {
-  'X-Request-Id': { description: 'Id of this request.', schema: { type: 'string' } },
-};
-const limitHeaders = {
-  'RateLimit-Policy': {
-    description: 'The send allowances of the account.',
-    schema: { type: 'string' },
-  },
-  'X-Service-Rate-Tier': {
-    description: 'The tier of the account.',
-    schema: { type: 'string', enum: ['standard', 'tier-1000', 'tier-5000', 'custom'] },
-  },
-};
-const retryHeader = {
-  'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer', minimum: 1 } },
-};
-
 const errorResponse = (status: number, codes: ErrorCode[]): Json => ({
-  description: codes.map((code) => `${code}: ${errorCatalogue[code].message}`).join('\n\n'),
+  description: codes
+    .map((code) => `[${code}](/docs/errors/${code}): ${errorCatalogue[code].message}`)
+    .join('\n\n'),
   headers: { ...requestIdHeader, ...(status === 429 || status === 503 ? retryHeader : {}) },
   content: {
     'application/json': {
       schema: {
         allOf: [
           { $ref: '#/components/schemas/Error' },
-          { properties: { error: { properties: { code: { enum: codes } } } } },
+          {
+            properties: {
+              error: { properties: { code: { enum: codes } }, unevaluatedProperties: true },
+            },
+          },
         ],
       },
+      examples: Object.fromEntries(
+        codes.map((code) => [code, { $ref: `#/components/examples/${code}` }]),
+      ),
     },
   },
 });
@@ -102,6 +62,7 @@ const parametersOf = (route: Pick<JsonRoute, 'params' | 'query' | 'sends'>): Jso
       required: required.includes(name),
       ...(member.description === undefined ? {} : { description: member.description }),
       schema: member,
+      example: exampleOf(member, name),
     }));
   };
   const once = {
@@ -111,6 +72,7 @@ const parametersOf = (route: Pick<JsonRoute, 'params' | 'query' | 'sends'>): Jso
     description:
       'Repeating the request with the same key replays the answer and sends nothing further.',
     schema: { type: 'string', minLength: 1, maxLength: 255 },
+    example: 'signup-8c1f4a52',
   };
   return [
     ...part(route.params, 'path'),
@@ -128,16 +90,35 @@ const schemesOf: Record<Auth, readonly (keyof typeof securitySchemes)[]> = {
   mfa: ['mfaToken'],
 };
 
+/** How texts about operations name one. */
+export const operationKey = ({ method, path }: Pick<Route, 'method' | 'path'>): string =>
+  `${method} ${path}`;
+
+const bodyOf = (route: JsonRoute): Json => {
+  if (!route.body) return {};
+  const schema = schemaOf(route.body);
+  const only = shownOnly[operationKey(route)];
+  const example = exampleOf(schema, '', (name) => only?.includes(name) ?? true);
+  return { requestBody: { required: true, content: { 'application/json': { schema, example } } } };
+};
+
+const answerOf = (route: JsonRoute): Json => {
+  const data = schemaOf(route.data);
+  const without = leftOut[operationKey(route)] ?? [];
+  return {
+    schema: {
+      type: 'object',
+      properties: { data },
+      required: ['data'],
+      additionalProperties: false,
+    },
+    example: { data: exampleOf(data, '', (name) => !without.includes(name)) },
+  };
+};
+
 const jsonOperation = (route: JsonRoute): Json => ({
   parameters: parametersOf(route),
-  ...(route.body
-    ? {
-        requestBody: {
-          required: true,
-          content: { 'application/json': { schema: schemaOf(route.body) } },
-        },
-      }
-    : {}),
+  ...bodyOf(route),
   security: schemesOf[route.auth].map((name) => ({ [name]: [] })),
   responses: {
     [route.status]: {
@@ -146,16 +127,7 @@ const jsonOperation = (route: JsonRoute): Json => ({
         ...requestIdHeader,
         ...(['key', 'session', 'account'].includes(route.auth) ? limitHeaders : {}),
       },
-      content: {
-        'application/json': {
-          schema: {
-            type: 'object',
-            properties: { data: schemaOf(route.data) },
-            required: ['data'],
-            additionalProperties: false,
-          },
-        },
-      },
+      content: { 'application/json': answerOf(route) },
     },
     ...errorResponses(route),
   },
@@ -168,24 +140,42 @@ const csvOperation = (route: CsvRoute): Json => ({
     '200': {
       description: 'The file, streamed.',
       headers: { ...requestIdHeader, ...limitHeaders },
-      content: { 'text/csv': { schema: { type: 'string' } } },
+      content: {
+        'text/csv': { schema: { type: 'string' }, example: textExamples[operationKey(route)] },
+      },
     },
     ...errorResponses(route),
   },
 });
 
-const rawOperation = (route: RawRoute): Json => ({
-  security: [],
-  responses: {
-    '200': {
-      description: 'Taken.',
-      headers: requestIdHeader,
-      content: { [route.produces]: { schema: {} } },
+/** What is not made for customers: documents, and the calls of providers, which bring signatures of their own. */
+const rawOperation = (route: RawRoute): Json => {
+  const key = operationKey(route);
+  const posted = providerBodies[key];
+  const body = { schema: { type: 'object' }, example: posted };
+  const inbound = route.path.startsWith('/v1/inbound/');
+  const example = textExamples[key] ?? '';
+  return {
+    ...(posted === undefined
+      ? {}
+      : { requestBody: { required: true, content: { 'application/json': body } } }),
+    security: [],
+    responses: {
+      '200': {
+        description: inbound ? 'Taken.' : 'The document.',
+        headers: requestIdHeader,
+        content: {
+          [route.produces]: {
+            schema: {},
+            example: route.produces.includes('json') ? JSON.parse(example) : example,
+          },
+        },
+      },
+      ...(inbound ? { '403': { description: 'Not signed by the provider.' } } : {}),
+      ...errorResponses(route),
     },
-    '403': { description: 'Not signed by the provider.' },
-    ...errorResponses(route),
-  },
-});
+  };
+};
 
 const operationId = ({ method, path }: Route): string =>
   `${method.toLowerCase()}${path
@@ -200,59 +190,32 @@ const detailsOf = (route: Route): Json => {
   return route.kind === 'csv' ? csvOperation(route) : jsonOperation(route);
 };
 
+const credentialTexts: Record<Auth, string> = {
+  none: 'Takes no credential.',
+  key: 'Takes an API key.',
+  session: 'Takes the session token of a login.',
+  account: 'Takes an API key or the session token of a login.',
+  refresh: 'Takes the refresh token.',
+  mfa: 'Takes the mfa_token of a login that asked for a second factor.',
+};
+
+/** What is said of an operation beyond its summary: its own words, its credential, and how to repeat it. */
+const descriptionOf = (route: Route): string =>
+  [
+    ...(route.about === undefined ? [] : [route.about]),
+    credentialTexts[route.auth],
+    ...(route.kind === 'json' && route.sends
+      ? ['Send an Idempotency-Key with it, and a repeat after a lost answer sends nothing twice.']
+      : []),
+  ].join(' ');
+
 const operation = (route: Route): Json => ({
   operationId: operationId(route),
   summary: route.summary,
+  description: descriptionOf(route),
   tags: [route.tag],
   ...detailsOf(route),
 });
-
-const string = (description: string, more: Json = {}): Json => ({
-  type: 'string',
-  description,
-  ...more,
-});
-const integer = (description: string, more: Json = {}): Json => ({
-  type: 'integer',
-  description,
-  ...more,
-});
-
-/** The error object of spec section 7, with the members of ours. */
-const errorSchema: Json = {
-  type: 'object',
-  required: ['error'],
-  additionalProperties: false,
-  properties: {
-    error: {
-      type: 'object',
-      required: ['code', 'message'],
-      properties: {
-        code: string('Stable and machine-readable.', { enum: Object.keys(errorCatalogue) }),
-        message: string('For people; may change.'),
-        request_id: string('Id of the request.'),
-        reason: string('Why the limit refused.'),
-        layer: string('Where the limit is.', { enum: ['edge', 'origin'] }),
-        dimension: string('What the limit counts.'),
-        retry_after_seconds: integer('Seconds to wait.', { minimum: 1, maximum: 86400 }),
-        reset_at: string('When the limit has room again, in UTC.', { format: 'date-time' }),
-        window_seconds: integer('Window of the limit.', { minimum: 1, maximum: 86400 }),
-        limit: integer('What the limit allows in its window.', { minimum: 1 }),
-        telegram_bot_url: string('Only with CHANNEL_NOT_LINKED.', { format: 'uri' }),
-        attempts_remaining: integer('Only with INVALID_CODE.', { minimum: 0, maximum: 4 }),
-        details: {
-          type: 'array',
-          description: 'Only with VALIDATION_ERROR: what is wrong, by field.',
-          items: {
-            type: 'object',
-            required: ['field', 'issue'],
-            properties: { field: { type: 'string' }, issue: { type: 'string' } },
-          },
-        },
-      },
-    },
-  },
-};
 
 /** The document for a list of routes. */
 export const openApiDocument = (routes: readonly Route[]): Json => {
@@ -264,9 +227,13 @@ export const openApiDocument = (routes: readonly Route[]): Json => {
       version: '1.0.0',
       description: 'Phone verification: one-time codes over WhatsApp and Telegram.',
       license: { name: 'MIT', identifier: 'MIT' },
+      contact: { name: 'Whoever runs this service' },
     },
     servers: [{ url: '/' }],
-    tags: [...new Set(routes.map((route) => route.tag))].map((name) => ({ name })),
+    tags: [...new Set(routes.map((route) => route.tag))].map((name) => ({
+      name,
+      description: tagTexts[name],
+    })),
     paths: Object.fromEntries(
       [...byPath].map(([path, group]) => [
         path,
@@ -276,6 +243,7 @@ export const openApiDocument = (routes: readonly Route[]): Json => {
     components: {
       securitySchemes,
       schemas: { Error: errorSchema },
+      examples: errorExamples(new Set(routes.flatMap(errorsOf))),
     },
   };
 };

@@ -54,6 +54,8 @@ type Shared = {
   /** Heading of the reference under which the route is found. */
   tag: string;
   summary: string;
+  /** What the reference says beyond the summary, as Markdown of one paragraph. */
+  about?: string;
   /** Codes this route can answer beyond those every route of its kind has. */
   errors: readonly ErrorCode[];
 };

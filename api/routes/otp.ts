@@ -95,6 +95,8 @@ const handleSend = async (app: ApiApp, request: SendRequest, origin: Origin) => 
 
 const send = route({
   ...{ method: 'POST', path: '/v1/otp/send', tag, auth: 'key', sends: true },
+  about:
+    'Answers once a channel took the message: WhatsApp, or Telegram when WhatsApp cannot reach the phone and its owner linked it. A new code voids the older one as soon as a channel took it. An error means that nothing was sent and nothing is charged.',
   summary: 'Make a code and send it to a phone.',
   errors: sendErrors,
   body: object({ phone: phone() }),
@@ -104,6 +106,8 @@ const send = route({
 
 const deliver = route({
   ...{ method: 'POST', path: '/v1/otp/deliver', tag, auth: 'key', sends: true },
+  about:
+    'For codes that your own system made and checks, or that verify shall check. Everything else is as in send.',
   summary: 'Send a code of your own to a phone.',
   errors: sendErrors,
   body: object({ phone: phone(), code: code() }),
@@ -113,6 +117,8 @@ const deliver = route({
 
 const verify = route({
   ...{ method: 'POST', path: '/v1/otp/verify', tag, auth: 'key' },
+  about:
+    'A code is right once. Five wrong ones within 15 minutes block the phone for 15 minutes, the right code included; a resend does not reset the count. An answer of BILLING_ERROR means that the code was right.',
   summary: 'Check the code a user entered.',
   errors: ['OTP_NOT_FOUND', 'INVALID_CODE', 'TOO_MANY_ATTEMPTS', 'BILLING_ERROR'],
   body: object({ phone: phone(), code: code() }),
@@ -137,6 +143,7 @@ const takeRead = async (
 
 const link = route({
   ...{ method: 'POST', path: '/v1/otp/telegram-link', tag, auth: 'key' },
+  about: 'The link works once and for 15 minutes; asking again issues a fresh one.',
   summary: 'A one-tap link with which a recipient links Telegram.',
   errors: ['TELEGRAM_UNAVAILABLE'],
   body: object({ phone: phone() }),
@@ -168,6 +175,8 @@ const unlink = route({
 
 const status = route({
   ...{ method: 'GET', path: '/v1/otp/status/{message_id}', tag, auth: 'key' },
+  about:
+    'Final states stay readable: verified, failed and expired are told apart, with the times of each step.',
   summary: 'Where a message stands.',
   errors: ['NOT_FOUND'],
   params: object({ message_id: messageId() }),

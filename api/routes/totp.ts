@@ -20,6 +20,8 @@ const commandOf = ({ principal, body, requestId }: Call): TotpCommand => {
 
 const enroll = route({
   ...{ method: 'POST', path: '/v1/totp/enroll', tag, auth: 'key' },
+  about:
+    'Show the QR code, or the secret as text, and let the user enter the first code: the enrollment counts once a code of it was verified. The secret is told this once.',
   summary: 'A secret for an authenticator app, as text, address and QR code.',
   errors: ['INVALID_PHONE', 'ALREADY_ENROLLED', 'TOTP_NOT_CONFIGURED'],
   body: object({
@@ -46,6 +48,8 @@ const enroll = route({
 
 const verify = route({
   ...{ method: 'POST', path: '/v1/totp/verify', tag, auth: 'key' },
+  about:
+    'The codes of the step before and after are right, too, so that a clock may be half a minute off. A wrong code is no error here but verified: false. Charged when verified.',
   summary: 'Checks a code of the app. A code counts once; the first right one confirms.',
   errors: [
     ...(['TOTP_NOT_ENROLLED', 'TOO_MANY_ATTEMPTS', 'TOTP_NOT_CONFIGURED'] as const),

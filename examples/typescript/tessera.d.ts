@@ -6,277 +6,490 @@
 
 export type paths = {
   "/health": {
-    /** Whether the service can send; 503 when it cannot. */
+    /**
+     * Whether the service can send; 503 when it cannot.
+     * @description Takes no credential.
+     */
     get: operations["getHealth"];
   };
   "/health/channels": {
-    /** How the channels are; with a credential also how the own connected number is. */
+    /**
+     * How the channels are; with a credential also how the own connected number is.
+     * @description Takes no credential.
+     */
     get: operations["getHealthChannels"];
   };
   "/v1/otp/send": {
-    /** Make a code and send it to a phone. */
+    /**
+     * Make a code and send it to a phone.
+     * @description Answers once a channel took the message: WhatsApp, or Telegram when WhatsApp cannot reach the phone and its owner linked it. A new code voids the older one as soon as a channel took it. An error means that nothing was sent and nothing is charged. Takes an API key. Send an Idempotency-Key with it, and a repeat after a lost answer sends nothing twice.
+     */
     post: operations["postOtpSend"];
   };
   "/v1/otp/deliver": {
-    /** Send a code of your own to a phone. */
+    /**
+     * Send a code of your own to a phone.
+     * @description For codes that your own system made and checks, or that verify shall check. Everything else is as in send. Takes an API key. Send an Idempotency-Key with it, and a repeat after a lost answer sends nothing twice.
+     */
     post: operations["postOtpDeliver"];
   };
   "/v1/otp/verify": {
-    /** Check the code a user entered. */
+    /**
+     * Check the code a user entered.
+     * @description A code is right once. Five wrong ones within 15 minutes block the phone for 15 minutes, the right code included; a resend does not reset the count. An answer of BILLING_ERROR means that the code was right. Takes an API key.
+     */
     post: operations["postOtpVerify"];
   };
   "/v1/otp/telegram-link": {
-    /** A one-tap link with which a recipient links Telegram. */
+    /**
+     * A one-tap link with which a recipient links Telegram.
+     * @description The link works once and for 15 minutes; asking again issues a fresh one. Takes an API key.
+     */
     post: operations["postOtpTelegramLink"];
-    /** Forget the Telegram chat of a recipient. */
+    /**
+     * Forget the Telegram chat of a recipient.
+     * @description Takes an API key.
+     */
     delete: operations["deleteOtpTelegramLink"];
   };
   "/v1/otp/status/{message_id}": {
-    /** Where a message stands. */
+    /**
+     * Where a message stands.
+     * @description Final states stay readable: verified, failed and expired are told apart, with the times of each step. Takes an API key.
+     */
     get: operations["getOtpStatusMessageId"];
   };
   "/v1/totp/enroll": {
-    /** A secret for an authenticator app, as text, address and QR code. */
+    /**
+     * A secret for an authenticator app, as text, address and QR code.
+     * @description Show the QR code, or the secret as text, and let the user enter the first code: the enrollment counts once a code of it was verified. The secret is told this once. Takes an API key.
+     */
     post: operations["postTotpEnroll"];
   };
   "/v1/totp/verify": {
-    /** Checks a code of the app. A code counts once; the first right one confirms. */
+    /**
+     * Checks a code of the app. A code counts once; the first right one confirms.
+     * @description The codes of the step before and after are right, too, so that a clock may be half a minute off. A wrong code is no error here but verified: false. Charged when verified. Takes an API key.
+     */
     post: operations["postTotpVerify"];
   };
   "/v1/totp/disable": {
-    /** Ends the enrollment of a phone; the same whether or not there is one. */
+    /**
+     * Ends the enrollment of a phone; the same whether or not there is one.
+     * @description Takes an API key.
+     */
     post: operations["postTotpDisable"];
   };
   "/v1/clients/totp/log": {
-    /** Every verification of a TOTP code, newest first. */
+    /**
+     * Every verification of a TOTP code, newest first.
+     * @description Takes an API key or the session token of a login.
+     */
     get: operations["getClientsTotpLog"];
   };
   "/v1/clients/register": {
-    /** Makes an account with a first live and a first test key. */
+    /**
+     * Makes an account with a first live and a first test key.
+     * @description Takes no credential.
+     */
     post: operations["postClientsRegister"];
   };
   "/v1/clients/login": {
-    /** Opens a session, or asks for the second factor. */
+    /**
+     * Opens a session, or asks for the second factor.
+     * @description Takes no credential.
+     */
     post: operations["postClientsLogin"];
   };
   "/v1/clients/logout": {
-    /** Ends the session that makes the call. */
+    /**
+     * Ends the session that makes the call.
+     * @description Takes the session token of a login.
+     */
     post: operations["postClientsLogout"];
   };
   "/v1/clients/session/refresh": {
-    /** A new pair of tokens for a refresh token, which is used up. */
+    /**
+     * A new pair of tokens for a refresh token, which is used up.
+     * @description Takes the refresh token.
+     */
     post: operations["postClientsSessionRefresh"];
   };
   "/v1/clients/signup-secret": {
-    /** Shows the first live and test key, once. */
+    /**
+     * Shows the first live and test key, once.
+     * @description Takes an API key or the session token of a login.
+     */
     post: operations["postClientsSignupSecret"];
   };
   "/v1/clients/password": {
-    /** Changes the password; other sessions end. */
+    /**
+     * Changes the password; other sessions end.
+     * @description Takes an API key or the session token of a login.
+     */
     post: operations["postClientsPassword"];
   };
   "/v1/clients/password/forgot": {
-    /** Sends a code to the phone of the account, if there is one with this address. */
+    /**
+     * Sends a code to the phone of the account, if there is one with this address.
+     * @description Takes no credential.
+     */
     post: operations["postClientsPasswordForgot"];
   };
   "/v1/clients/password/reset": {
-    /** Sets a new password with the code that was sent; all sessions end. */
+    /**
+     * Sets a new password with the code that was sent; all sessions end.
+     * @description Takes no credential.
+     */
     post: operations["postClientsPasswordReset"];
   };
   "/v1/clients/me": {
-    /** The account that makes the call. */
+    /**
+     * The account that makes the call.
+     * @description Takes an API key or the session token of a login.
+     */
     get: operations["getClientsMe"];
   };
   "/v1/clients/profile": {
-    /** Changes the profile. The phone, to which forgotten passwords lead, only by session. */
+    /**
+     * Changes the profile. The phone, to which forgotten passwords lead, only by session.
+     * @description Takes an API key or the session token of a login.
+     */
     patch: operations["patchClientsProfile"];
   };
   "/v1/clients/settings": {
-    /** Changes the settings. */
+    /**
+     * Changes the settings.
+     * @description Takes an API key or the session token of a login.
+     */
     patch: operations["patchClientsSettings"];
   };
   "/v1/clients/webhook-secret/rotate": {
-    /** A new secret for the signatures of webhooks; the one before signs beside it for a day. */
+    /**
+     * A new secret for the signatures of webhooks; the one before signs beside it for a day.
+     * @description Takes an API key or the session token of a login.
+     */
     post: operations["postClientsWebhookSecretRotate"];
   };
   "/v1/clients/keys": {
-    /** The keys of the account, newest first; ended ones for 30 days. */
+    /**
+     * The keys of the account, newest first; ended ones for 30 days.
+     * @description Takes an API key or the session token of a login.
+     */
     get: operations["getClientsKeys"];
-    /** Makes a key; at most 20 live and 20 test ones. */
+    /**
+     * Makes a key; at most 20 live and 20 test ones.
+     * @description Takes an API key or the session token of a login.
+     */
     post: operations["postClientsKeys"];
   };
   "/v1/clients/keys/rotate": {
-    /** Replaces a key: the one named, else the one that makes the call, else (by session) the newest live one. The old key works for another 24 hours. */
+    /**
+     * Replaces a key: the one named, else the one that makes the call, else (by session) the newest live one. The old key works for another 24 hours.
+     * @description Takes an API key or the session token of a login.
+     */
     post: operations["postClientsKeysRotate"];
   };
   "/v1/clients/keys/{id}": {
-    /** Ends a key at once, also one in its grace. A key that ended is not found. */
+    /**
+     * Ends a key at once, also one in its grace. A key that ended is not found.
+     * @description Takes an API key or the session token of a login.
+     */
     delete: operations["deleteClientsKeysId"];
   };
   "/v1/clients/analytics": {
-    /** Totals of a period beside those of the period before; live messages. */
+    /**
+     * Totals of a period beside those of the period before; live messages.
+     * @description Takes an API key or the session token of a login.
+     */
     get: operations["getClientsAnalytics"];
   };
   "/v1/clients/analytics/timeseries": {
-    /** The totals over time: by hour up to two days, by day beyond; without gaps. */
+    /**
+     * The totals over time: by hour up to two days, by day beyond; without gaps.
+     * @description Takes an API key or the session token of a login.
+     */
     get: operations["getClientsAnalyticsTimeseries"];
   };
   "/v1/clients/analytics/funnel": {
-    /** Requested, accepted, delivered, verified: how many were left at each step. */
+    /**
+     * Requested, accepted, delivered, verified: how many were left at each step.
+     * @description Takes an API key or the session token of a login.
+     */
     get: operations["getClientsAnalyticsFunnel"];
   };
   "/v1/clients/analytics/channels": {
-    /** How each channel did, and how fast. */
+    /**
+     * How each channel did, and how fast.
+     * @description Takes an API key or the session token of a login.
+     */
     get: operations["getClientsAnalyticsChannels"];
   };
   "/v1/clients/otps/recent": {
-    /** The newest messages. */
+    /**
+     * The newest messages.
+     * @description Takes an API key or the session token of a login.
+     */
     get: operations["getClientsOtpsRecent"];
   };
   "/v1/clients/otps": {
-    /** Messages, newest first, by state, channel, mode and time. */
+    /**
+     * Messages, newest first, by state, channel, mode and time.
+     * @description Takes an API key or the session token of a login.
+     */
     get: operations["getClientsOtps"];
   };
   "/v1/clients/otps/export": {
-    /** Messages as CSV, newest first, by the filters of the list. */
+    /**
+     * Messages as CSV, newest first, by the filters of the list.
+     * @description Takes an API key or the session token of a login.
+     */
     get: operations["getClientsOtpsExport"];
   };
   "/v1/clients/otps/{message_id}/timeline": {
-    /** Every step a message took. */
+    /**
+     * Every step a message took.
+     * @description Takes an API key or the session token of a login.
+     */
     get: operations["getClientsOtpsMessageIdTimeline"];
   };
   "/v1/clients/limits": {
-    /** What the account may do now, why it was refused lately, and what it could ask for. */
+    /**
+     * What the account may do now, why it was refused lately, and what it could ask for.
+     * @description Takes an API key or the session token of a login.
+     */
     get: operations["getClientsLimits"];
   };
   "/v1/clients/capacity-requests": {
-    /** The requests of the account, newest first. */
+    /**
+     * The requests of the account, newest first.
+     * @description Takes an API key or the session token of a login.
+     */
     get: operations["getClientsCapacityRequests"];
-    /** Asks for more capacity; one request at a time is pending. */
+    /**
+     * Asks for more capacity; one request at a time is pending.
+     * @description Takes an API key or the session token of a login.
+     */
     post: operations["postClientsCapacityRequests"];
   };
   "/v1/clients/capacity-requests/{id}": {
-    /** One request. */
+    /**
+     * One request.
+     * @description Takes an API key or the session token of a login.
+     */
     get: operations["getClientsCapacityRequestsId"];
-    /** Takes a pending request back. */
+    /**
+     * Takes a pending request back.
+     * @description Takes an API key or the session token of a login.
+     */
     delete: operations["deleteClientsCapacityRequestsId"];
   };
   "/v1/clients/deposits": {
-    /** Opens a page to pay on; the balance grows once the payment has arrived. */
+    /**
+     * Opens a page to pay on; the balance grows once the payment has arrived.
+     * @description Takes an API key or the session token of a login.
+     */
     post: operations["postClientsDeposits"];
   };
   "/v1/clients/billing": {
-    /** Plan, balance, trial and cap of the account. */
+    /**
+     * Plan, balance, trial and cap of the account.
+     * @description Takes an API key or the session token of a login.
+     */
     get: operations["getClientsBilling"];
   };
   "/v1/clients/pricing": {
-    /** Prices by destination; the account’s own come first. */
+    /**
+     * Prices by destination; the account’s own come first.
+     * @description Takes an API key or the session token of a login.
+     */
     get: operations["getClientsPricing"];
   };
   "/v1/clients/transactions": {
-    /** Every movement of the balance, newest first. */
+    /**
+     * Every movement of the balance, newest first.
+     * @description Takes an API key or the session token of a login.
+     */
     get: operations["getClientsTransactions"];
   };
   "/v1/clients/transactions/export": {
-    /** All transactions as CSV, newest first. */
+    /**
+     * All transactions as CSV, newest first.
+     * @description Takes an API key or the session token of a login.
+     */
     get: operations["getClientsTransactionsExport"];
   };
   "/v1/clients/webhooks/deliveries": {
-    /** Deliveries, newest first. */
+    /**
+     * Deliveries, newest first.
+     * @description Takes an API key or the session token of a login.
+     */
     get: operations["getClientsWebhooksDeliveries"];
   };
   "/v1/clients/webhooks/deliveries/{id}": {
-    /** One delivery with every attempt. */
+    /**
+     * One delivery with every attempt.
+     * @description Takes an API key or the session token of a login.
+     */
     get: operations["getClientsWebhooksDeliveriesId"];
   };
   "/v1/clients/webhooks/deliveries/{id}/redeliver": {
-    /** Delivers once more, with the same webhook-id. */
+    /**
+     * Delivers once more, with the same webhook-id.
+     * @description Takes an API key or the session token of a login.
+     */
     post: operations["postClientsWebhooksDeliveriesIdRedeliver"];
   };
   "/v1/clients/webhooks/test": {
-    /** Sends a webhook.test event to the address of the settings. */
+    /**
+     * Sends a webhook.test event to the address of the settings.
+     * @description Takes an API key or the session token of a login.
+     */
     post: operations["postClientsWebhooksTest"];
   };
   "/v1/clients/security/login/mfa": {
-    /** Ends a login that waits for the second factor. */
+    /**
+     * Ends a login that waits for the second factor.
+     * @description Takes the mfa_token of a login that asked for a second factor.
+     */
     post: operations["postClientsSecurityLoginMfa"];
   };
   "/v1/clients/security/mfa": {
-    /** Whether a second factor is set up. */
+    /**
+     * Whether a second factor is set up.
+     * @description Takes the session token of a login.
+     */
     get: operations["getClientsSecurityMfa"];
   };
   "/v1/clients/security/mfa/enroll": {
-    /** A secret for an authenticator app; it counts once confirmed, within ten minutes. */
+    /**
+     * A secret for an authenticator app; it counts once confirmed, within ten minutes.
+     * @description Takes the session token of a login.
+     */
     post: operations["postClientsSecurityMfaEnroll"];
   };
   "/v1/clients/security/mfa/confirm": {
-    /** Turns the second factor on with a code of the new secret. */
+    /**
+     * Turns the second factor on with a code of the new secret.
+     * @description Takes the session token of a login.
+     */
     post: operations["postClientsSecurityMfaConfirm"];
   };
   "/v1/clients/security/reauth": {
-    /** Opens sensitive changes in this session for ten minutes. */
+    /**
+     * Opens sensitive changes in this session for ten minutes.
+     * @description Takes the session token of a login.
+     */
     post: operations["postClientsSecurityReauth"];
   };
   "/v1/clients/security/mfa/disable": {
-    /** Turns the second factor off; the other sessions end. */
+    /**
+     * Turns the second factor off; the other sessions end.
+     * @description Takes the session token of a login.
+     */
     post: operations["postClientsSecurityMfaDisable"];
   };
   "/v1/clients/security/mfa/recovery": {
-    /** New recovery codes; the old ones are void. */
+    /**
+     * New recovery codes; the old ones are void.
+     * @description Takes the session token of a login.
+     */
     post: operations["postClientsSecurityMfaRecovery"];
   };
   "/v1/clients/security/sessions": {
-    /** The open sessions of the account, newest first. */
+    /**
+     * The open sessions of the account, newest first.
+     * @description Takes the session token of a login.
+     */
     get: operations["getClientsSecuritySessions"];
   };
   "/v1/clients/security/sessions/{id}": {
-    /** Ends one session of the account. */
+    /**
+     * Ends one session of the account.
+     * @description Takes the session token of a login.
+     */
     delete: operations["deleteClientsSecuritySessionsId"];
   };
   "/v1/clients/security/sessions/revoke-others": {
-    /** Ends all sessions of the account but the one that makes the call. */
+    /**
+     * Ends all sessions of the account but the one that makes the call.
+     * @description Takes the session token of a login.
+     */
     post: operations["postClientsSecuritySessionsRevokeOthers"];
   };
   "/v1/clients/connect-whatsapp": {
-    /** Connects an own number with an access token, once WhatsApp has confirmed both. */
+    /**
+     * Connects an own number with an access token, once WhatsApp has confirmed both.
+     * @description Takes an API key or the session token of a login.
+     */
     post: operations["postClientsConnectWhatsapp"];
   };
   "/v1/clients/waba/embedded-signup": {
-    /** Connects an own number with the code that Embedded Signup gave to the browser. */
+    /**
+     * Connects an own number with the code that Embedded Signup gave to the browser.
+     * @description Takes an API key or the session token of a login.
+     */
     post: operations["postClientsWabaEmbeddedSignup"];
   };
   "/v1/clients/waba/details": {
-    /** The own number and its template; connection is null while there is none. */
+    /**
+     * The own number and its template; connection is null while there is none.
+     * @description Takes an API key or the session token of a login.
+     */
     get: operations["getClientsWabaDetails"];
   };
   "/v1/clients/waba/template/check": {
-    /** Asks WhatsApp for the state of the template now. */
+    /**
+     * Asks WhatsApp for the state of the template now.
+     * @description Takes an API key or the session token of a login.
+     */
     post: operations["postClientsWabaTemplateCheck"];
   };
   "/v1/clients/waba/template/create": {
-    /** Creates the template in the account's language, or adopts the one that exists. */
+    /**
+     * Creates the template in the account's language, or adopts the one that exists.
+     * @description Takes an API key or the session token of a login.
+     */
     post: operations["postClientsWabaTemplateCreate"];
   };
   "/v1/clients/waba/disconnect": {
-    /** Disconnects the own number and deletes its token. Repeatable. */
+    /**
+     * Disconnects the own number and deletes its token. Repeatable.
+     * @description Takes an API key or the session token of a login.
+     */
     post: operations["postClientsWabaDisconnect"];
   };
   "/v1/inbound/payments": {
-    /** Stripe's webhook: signed news of payments; each is booked once. */
+    /**
+     * Stripe's webhook: signed news of payments; each is booked once.
+     * @description Takes no credential.
+     */
     post: operations["postInboundPayments"];
   };
   "/v1/inbound/whatsapp": {
-    /** Meta's handshake: answers the challenge to whoever knows the verify token. */
+    /**
+     * Meta's handshake: answers the challenge to whoever knows the verify token.
+     * @description Takes no credential.
+     */
     get: operations["getInboundWhatsapp"];
-    /** WhatsApp's receipts and news of templates and accounts, signed by Meta over the raw body. */
+    /**
+     * WhatsApp's receipts and news of templates and accounts, signed by Meta over the raw body.
+     * @description Takes no credential.
+     */
     post: operations["postInboundWhatsapp"];
   };
   "/v1/inbound/telegram": {
-    /** Telegram's updates, authenticated by the secret header. */
+    /**
+     * Telegram's updates, authenticated by the secret header.
+     * @description Takes no credential.
+     */
     post: operations["postInboundTelegram"];
   };
   "/openapi.json": {
-    /** This API as an OpenAPI 3.1 document. */
+    /**
+     * This API as an OpenAPI 3.1 document.
+     * @description Takes no credential.
+     */
     get: operations["getOpenapiJson"];
   };
 };
@@ -344,7 +557,10 @@ export type external = Record<string, never>;
 
 export type operations = {
 
-  /** Whether the service can send; 503 when it cannot. */
+  /**
+   * Whether the service can send; 503 when it cannot.
+   * @description Takes no credential.
+   */
   getHealth: {
     responses: {
       /** @description Success. */
@@ -386,7 +602,22 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [METHOD_NOT_ALLOWED](/docs/errors/METHOD_NOT_ALLOWED): This path does not support the method. See the Allow header. */
+      405: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "METHOD_NOT_ALLOWED";
+            };
+          };
+        };
+      };
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -401,7 +632,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -420,7 +651,10 @@ export type operations = {
       };
     };
   };
-  /** How the channels are; with a credential also how the own connected number is. */
+  /**
+   * How the channels are; with a credential also how the own connected number is.
+   * @description Takes no credential.
+   */
   getHealthChannels: {
     responses: {
       /** @description Success. */
@@ -469,7 +703,22 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [METHOD_NOT_ALLOWED](/docs/errors/METHOD_NOT_ALLOWED): This path does not support the method. See the Allow header. */
+      405: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "METHOD_NOT_ALLOWED";
+            };
+          };
+        };
+      };
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -484,7 +733,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -503,16 +752,27 @@ export type operations = {
       };
     };
   };
-  /** Make a code and send it to a phone. */
+  /**
+   * Make a code and send it to a phone.
+   * @description Answers once a channel took the message: WhatsApp, or Telegram when WhatsApp cannot reach the phone and its owner linked it. A new code voids the older one as soon as a channel took it. An error means that nothing was sent and nothing is charged. Takes an API key. Send an Idempotency-Key with it, and a repeat after a lost answer sends nothing twice.
+   */
   postOtpSend: {
     parameters: {
       header?: {
-        /** @description Repeating the request with the same key replays the answer and sends nothing further. */
+        /**
+         * @description Repeating the request with the same key replays the answer and sends nothing further.
+         * @example signup-8c1f4a52
+         */
         "Idempotency-Key"?: string;
       };
     };
     requestBody: {
       content: {
+        /**
+         * @example {
+         *   "phone": "+14155550123"
+         * }
+         */
         "application/json": {
           /** @description Phone number in E.164: a plus sign, a first digit 1-9, then 6 to 14 more digits. */
           phone: string;
@@ -549,15 +809,15 @@ export type operations = {
         };
       };
       /**
-       * @description VALIDATION_ERROR: The request is not valid. See details.
+       * @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details.
        *
-       * INVALID_PHONE: This phone number is not valid or cannot be reached here.
+       * [INVALID_PHONE](/docs/errors/INVALID_PHONE): This phone number is not valid or cannot be reached here.
        *
-       * CENTRAL_WHATSAPP_UNSUPPORTED_REGION: The shared sending number does not serve this destination. Connect your own number.
+       * [CENTRAL_WHATSAPP_UNSUPPORTED_REGION](/docs/errors/CENTRAL_WHATSAPP_UNSUPPORTED_REGION): The shared sending number does not serve this destination. Connect your own number.
        *
-       * INTL_PRICING_NOT_CONFIGURED: No price is configured for this destination on your account.
+       * [INTL_PRICING_NOT_CONFIGURED](/docs/errors/INTL_PRICING_NOT_CONFIGURED): No price is configured for this destination on your account.
        *
-       * INTL_PRICE_BELOW_COST: The price configured for this destination is below its delivery cost. The send was held.
+       * [INTL_PRICE_BELOW_COST](/docs/errors/INTL_PRICE_BELOW_COST): The price configured for this destination is below its delivery cost. The send was held.
        */
       400: {
         headers: {
@@ -574,9 +834,9 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -593,11 +853,11 @@ export type operations = {
         };
       };
       /**
-       * @description INSUFFICIENT_CREDITS: The balance is below the amount required.
+       * @description [INSUFFICIENT_CREDITS](/docs/errors/INSUFFICIENT_CREDITS): The balance is below the amount required.
        *
-       * DEPOSIT_REQUIRED: This account has never made a deposit.
+       * [DEPOSIT_REQUIRED](/docs/errors/DEPOSIT_REQUIRED): This account has never made a deposit.
        *
-       * FREE_TRIAL_EXHAUSTED: The free verifications of this account are used up.
+       * [FREE_TRIAL_EXHAUSTED](/docs/errors/FREE_TRIAL_EXHAUSTED): The free verifications of this account are used up.
        */
       402: {
         headers: {
@@ -613,7 +873,7 @@ export type operations = {
           });
         };
       };
-      /** @description CENTRAL_WHATSAPP_CONNECT_REQUIRED: Your allowance on the shared sending number is used up. Connect your own number. */
+      /** @description [CENTRAL_WHATSAPP_CONNECT_REQUIRED](/docs/errors/CENTRAL_WHATSAPP_CONNECT_REQUIRED): Your allowance on the shared sending number is used up. Connect your own number. */
       403: {
         headers: {
           /** @description Id of this request. */
@@ -629,11 +889,11 @@ export type operations = {
         };
       };
       /**
-       * @description IDEMPOTENCY_KEY_IN_PROGRESS: A request with this Idempotency-Key is still being processed.
+       * @description [IDEMPOTENCY_KEY_IN_PROGRESS](/docs/errors/IDEMPOTENCY_KEY_IN_PROGRESS): A request with this Idempotency-Key is still being processed.
        *
-       * TEMPLATE_NOT_READY: The message template is not approved on the sending number yet.
+       * [TEMPLATE_NOT_READY](/docs/errors/TEMPLATE_NOT_READY): The message template is not approved on the sending number yet.
        *
-       * CHANNEL_NOT_LINKED: The recipient cannot be reached on WhatsApp and has not linked Telegram. Nothing was delivered.
+       * [CHANNEL_NOT_LINKED](/docs/errors/CHANNEL_NOT_LINKED): The recipient cannot be reached on WhatsApp and has not linked Telegram. Nothing was delivered.
        */
       409: {
         headers: {
@@ -649,7 +909,7 @@ export type operations = {
           });
         };
       };
-      /** @description PAYLOAD_TOO_LARGE: The request body is larger than 64 KiB. */
+      /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
       413: {
         headers: {
           /** @description Id of this request. */
@@ -664,7 +924,7 @@ export type operations = {
           };
         };
       };
-      /** @description UNSUPPORTED_MEDIA_TYPE: The request body must be application/json. */
+      /** @description [UNSUPPORTED_MEDIA_TYPE](/docs/errors/UNSUPPORTED_MEDIA_TYPE): The request body must be application/json. */
       415: {
         headers: {
           /** @description Id of this request. */
@@ -679,7 +939,7 @@ export type operations = {
           };
         };
       };
-      /** @description IDEMPOTENCY_KEY_REUSED: This Idempotency-Key was used with a different request. */
+      /** @description [IDEMPOTENCY_KEY_REUSED](/docs/errors/IDEMPOTENCY_KEY_REUSED): This Idempotency-Key was used with a different request. */
       422: {
         headers: {
           /** @description Id of this request. */
@@ -695,11 +955,11 @@ export type operations = {
         };
       };
       /**
-       * @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again.
+       * @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again.
        *
-       * CENTRAL_WHATSAPP_LIMIT: The hourly limit on the shared sending number is reached.
+       * [CENTRAL_WHATSAPP_LIMIT](/docs/errors/CENTRAL_WHATSAPP_LIMIT): The hourly limit on the shared sending number is reached.
        *
-       * SPEND_CAP_EXCEEDED: The hourly spend cap is reached. It resets by itself.
+       * [SPEND_CAP_EXCEEDED](/docs/errors/SPEND_CAP_EXCEEDED): The hourly spend cap is reached. It resets by itself.
        */
       429: {
         headers: {
@@ -718,9 +978,9 @@ export type operations = {
         };
       };
       /**
-       * @description DELIVERY_FAILED: No channel delivered the code. It is safe to retry.
+       * @description [DELIVERY_FAILED](/docs/errors/DELIVERY_FAILED): No channel delivered the code. It is safe to retry.
        *
-       * INTERNAL_ERROR: Something went wrong on our side. It is safe to retry.
+       * [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry.
        */
       500: {
         headers: {
@@ -737,13 +997,13 @@ export type operations = {
         };
       };
       /**
-       * @description TELEGRAM_UNAVAILABLE: Telegram is not available at the moment.
+       * @description [TELEGRAM_UNAVAILABLE](/docs/errors/TELEGRAM_UNAVAILABLE): Telegram is not available at the moment.
        *
-       * CENTRAL_WHATSAPP_PAUSED: The shared sending number is paused. A connected number of your own is not affected.
+       * [CENTRAL_WHATSAPP_PAUSED](/docs/errors/CENTRAL_WHATSAPP_PAUSED): The shared sending number is paused. A connected number of your own is not affected.
        *
-       * FREE_TRIAL_PAUSED: The free trial is paused at the moment.
+       * [FREE_TRIAL_PAUSED](/docs/errors/FREE_TRIAL_PAUSED): The free trial is paused at the moment.
        *
-       * SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done.
+       * [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done.
        */
       503: {
         headers: {
@@ -763,16 +1023,28 @@ export type operations = {
       };
     };
   };
-  /** Send a code of your own to a phone. */
+  /**
+   * Send a code of your own to a phone.
+   * @description For codes that your own system made and checks, or that verify shall check. Everything else is as in send. Takes an API key. Send an Idempotency-Key with it, and a repeat after a lost answer sends nothing twice.
+   */
   postOtpDeliver: {
     parameters: {
       header?: {
-        /** @description Repeating the request with the same key replays the answer and sends nothing further. */
+        /**
+         * @description Repeating the request with the same key replays the answer and sends nothing further.
+         * @example signup-8c1f4a52
+         */
         "Idempotency-Key"?: string;
       };
     };
     requestBody: {
       content: {
+        /**
+         * @example {
+         *   "phone": "+14155550123",
+         *   "code": "492113"
+         * }
+         */
         "application/json": {
           /** @description Phone number in E.164: a plus sign, a first digit 1-9, then 6 to 14 more digits. */
           phone: string;
@@ -811,15 +1083,15 @@ export type operations = {
         };
       };
       /**
-       * @description VALIDATION_ERROR: The request is not valid. See details.
+       * @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details.
        *
-       * INVALID_PHONE: This phone number is not valid or cannot be reached here.
+       * [INVALID_PHONE](/docs/errors/INVALID_PHONE): This phone number is not valid or cannot be reached here.
        *
-       * CENTRAL_WHATSAPP_UNSUPPORTED_REGION: The shared sending number does not serve this destination. Connect your own number.
+       * [CENTRAL_WHATSAPP_UNSUPPORTED_REGION](/docs/errors/CENTRAL_WHATSAPP_UNSUPPORTED_REGION): The shared sending number does not serve this destination. Connect your own number.
        *
-       * INTL_PRICING_NOT_CONFIGURED: No price is configured for this destination on your account.
+       * [INTL_PRICING_NOT_CONFIGURED](/docs/errors/INTL_PRICING_NOT_CONFIGURED): No price is configured for this destination on your account.
        *
-       * INTL_PRICE_BELOW_COST: The price configured for this destination is below its delivery cost. The send was held.
+       * [INTL_PRICE_BELOW_COST](/docs/errors/INTL_PRICE_BELOW_COST): The price configured for this destination is below its delivery cost. The send was held.
        */
       400: {
         headers: {
@@ -836,9 +1108,9 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -855,11 +1127,11 @@ export type operations = {
         };
       };
       /**
-       * @description INSUFFICIENT_CREDITS: The balance is below the amount required.
+       * @description [INSUFFICIENT_CREDITS](/docs/errors/INSUFFICIENT_CREDITS): The balance is below the amount required.
        *
-       * DEPOSIT_REQUIRED: This account has never made a deposit.
+       * [DEPOSIT_REQUIRED](/docs/errors/DEPOSIT_REQUIRED): This account has never made a deposit.
        *
-       * FREE_TRIAL_EXHAUSTED: The free verifications of this account are used up.
+       * [FREE_TRIAL_EXHAUSTED](/docs/errors/FREE_TRIAL_EXHAUSTED): The free verifications of this account are used up.
        */
       402: {
         headers: {
@@ -875,7 +1147,7 @@ export type operations = {
           });
         };
       };
-      /** @description CENTRAL_WHATSAPP_CONNECT_REQUIRED: Your allowance on the shared sending number is used up. Connect your own number. */
+      /** @description [CENTRAL_WHATSAPP_CONNECT_REQUIRED](/docs/errors/CENTRAL_WHATSAPP_CONNECT_REQUIRED): Your allowance on the shared sending number is used up. Connect your own number. */
       403: {
         headers: {
           /** @description Id of this request. */
@@ -891,11 +1163,11 @@ export type operations = {
         };
       };
       /**
-       * @description IDEMPOTENCY_KEY_IN_PROGRESS: A request with this Idempotency-Key is still being processed.
+       * @description [IDEMPOTENCY_KEY_IN_PROGRESS](/docs/errors/IDEMPOTENCY_KEY_IN_PROGRESS): A request with this Idempotency-Key is still being processed.
        *
-       * TEMPLATE_NOT_READY: The message template is not approved on the sending number yet.
+       * [TEMPLATE_NOT_READY](/docs/errors/TEMPLATE_NOT_READY): The message template is not approved on the sending number yet.
        *
-       * CHANNEL_NOT_LINKED: The recipient cannot be reached on WhatsApp and has not linked Telegram. Nothing was delivered.
+       * [CHANNEL_NOT_LINKED](/docs/errors/CHANNEL_NOT_LINKED): The recipient cannot be reached on WhatsApp and has not linked Telegram. Nothing was delivered.
        */
       409: {
         headers: {
@@ -911,7 +1183,7 @@ export type operations = {
           });
         };
       };
-      /** @description PAYLOAD_TOO_LARGE: The request body is larger than 64 KiB. */
+      /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
       413: {
         headers: {
           /** @description Id of this request. */
@@ -926,7 +1198,7 @@ export type operations = {
           };
         };
       };
-      /** @description UNSUPPORTED_MEDIA_TYPE: The request body must be application/json. */
+      /** @description [UNSUPPORTED_MEDIA_TYPE](/docs/errors/UNSUPPORTED_MEDIA_TYPE): The request body must be application/json. */
       415: {
         headers: {
           /** @description Id of this request. */
@@ -941,7 +1213,7 @@ export type operations = {
           };
         };
       };
-      /** @description IDEMPOTENCY_KEY_REUSED: This Idempotency-Key was used with a different request. */
+      /** @description [IDEMPOTENCY_KEY_REUSED](/docs/errors/IDEMPOTENCY_KEY_REUSED): This Idempotency-Key was used with a different request. */
       422: {
         headers: {
           /** @description Id of this request. */
@@ -957,11 +1229,11 @@ export type operations = {
         };
       };
       /**
-       * @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again.
+       * @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again.
        *
-       * CENTRAL_WHATSAPP_LIMIT: The hourly limit on the shared sending number is reached.
+       * [CENTRAL_WHATSAPP_LIMIT](/docs/errors/CENTRAL_WHATSAPP_LIMIT): The hourly limit on the shared sending number is reached.
        *
-       * SPEND_CAP_EXCEEDED: The hourly spend cap is reached. It resets by itself.
+       * [SPEND_CAP_EXCEEDED](/docs/errors/SPEND_CAP_EXCEEDED): The hourly spend cap is reached. It resets by itself.
        */
       429: {
         headers: {
@@ -980,9 +1252,9 @@ export type operations = {
         };
       };
       /**
-       * @description DELIVERY_FAILED: No channel delivered the code. It is safe to retry.
+       * @description [DELIVERY_FAILED](/docs/errors/DELIVERY_FAILED): No channel delivered the code. It is safe to retry.
        *
-       * INTERNAL_ERROR: Something went wrong on our side. It is safe to retry.
+       * [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry.
        */
       500: {
         headers: {
@@ -999,13 +1271,13 @@ export type operations = {
         };
       };
       /**
-       * @description TELEGRAM_UNAVAILABLE: Telegram is not available at the moment.
+       * @description [TELEGRAM_UNAVAILABLE](/docs/errors/TELEGRAM_UNAVAILABLE): Telegram is not available at the moment.
        *
-       * CENTRAL_WHATSAPP_PAUSED: The shared sending number is paused. A connected number of your own is not affected.
+       * [CENTRAL_WHATSAPP_PAUSED](/docs/errors/CENTRAL_WHATSAPP_PAUSED): The shared sending number is paused. A connected number of your own is not affected.
        *
-       * FREE_TRIAL_PAUSED: The free trial is paused at the moment.
+       * [FREE_TRIAL_PAUSED](/docs/errors/FREE_TRIAL_PAUSED): The free trial is paused at the moment.
        *
-       * SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done.
+       * [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done.
        */
       503: {
         headers: {
@@ -1025,10 +1297,19 @@ export type operations = {
       };
     };
   };
-  /** Check the code a user entered. */
+  /**
+   * Check the code a user entered.
+   * @description A code is right once. Five wrong ones within 15 minutes block the phone for 15 minutes, the right code included; a resend does not reset the count. An answer of BILLING_ERROR means that the code was right. Takes an API key.
+   */
   postOtpVerify: {
     requestBody: {
       content: {
+        /**
+         * @example {
+         *   "phone": "+14155550123",
+         *   "code": "492113"
+         * }
+         */
         "application/json": {
           /** @description Phone number in E.164: a plus sign, a first digit 1-9, then 6 to 14 more digits. */
           phone: string;
@@ -1058,11 +1339,11 @@ export type operations = {
         };
       };
       /**
-       * @description VALIDATION_ERROR: The request is not valid. See details.
+       * @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details.
        *
-       * OTP_NOT_FOUND: The code expired, was already used, or was never sent to this phone.
+       * [OTP_NOT_FOUND](/docs/errors/OTP_NOT_FOUND): The code expired, was already used, or was never sent to this phone.
        *
-       * INVALID_CODE: The code is not correct.
+       * [INVALID_CODE](/docs/errors/INVALID_CODE): The code is not correct.
        */
       400: {
         headers: {
@@ -1079,9 +1360,9 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -1097,7 +1378,7 @@ export type operations = {
           });
         };
       };
-      /** @description PAYLOAD_TOO_LARGE: The request body is larger than 64 KiB. */
+      /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
       413: {
         headers: {
           /** @description Id of this request. */
@@ -1112,7 +1393,7 @@ export type operations = {
           };
         };
       };
-      /** @description UNSUPPORTED_MEDIA_TYPE: The request body must be application/json. */
+      /** @description [UNSUPPORTED_MEDIA_TYPE](/docs/errors/UNSUPPORTED_MEDIA_TYPE): The request body must be application/json. */
       415: {
         headers: {
           /** @description Id of this request. */
@@ -1128,9 +1409,9 @@ export type operations = {
         };
       };
       /**
-       * @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again.
+       * @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again.
        *
-       * TOO_MANY_ATTEMPTS: Too many failed verifications for this phone. Wait before trying again.
+       * [TOO_MANY_ATTEMPTS](/docs/errors/TOO_MANY_ATTEMPTS): Too many failed verifications for this phone. Wait before trying again.
        */
       429: {
         headers: {
@@ -1149,9 +1430,9 @@ export type operations = {
         };
       };
       /**
-       * @description BILLING_ERROR: The verification succeeded and stands, but it could not be billed yet.
+       * @description [BILLING_ERROR](/docs/errors/BILLING_ERROR): The verification succeeded and stands, but it could not be billed yet.
        *
-       * INTERNAL_ERROR: Something went wrong on our side. It is safe to retry.
+       * [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry.
        */
       500: {
         headers: {
@@ -1167,7 +1448,7 @@ export type operations = {
           });
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -1186,10 +1467,18 @@ export type operations = {
       };
     };
   };
-  /** A one-tap link with which a recipient links Telegram. */
+  /**
+   * A one-tap link with which a recipient links Telegram.
+   * @description The link works once and for 15 minutes; asking again issues a fresh one. Takes an API key.
+   */
   postOtpTelegramLink: {
     requestBody: {
       content: {
+        /**
+         * @example {
+         *   "phone": "+14155550123"
+         * }
+         */
         "application/json": {
           /** @description Phone number in E.164: a plus sign, a first digit 1-9, then 6 to 14 more digits. */
           phone: string;
@@ -1218,7 +1507,7 @@ export type operations = {
           };
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -1234,9 +1523,9 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -1252,7 +1541,7 @@ export type operations = {
           });
         };
       };
-      /** @description PAYLOAD_TOO_LARGE: The request body is larger than 64 KiB. */
+      /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
       413: {
         headers: {
           /** @description Id of this request. */
@@ -1267,7 +1556,7 @@ export type operations = {
           };
         };
       };
-      /** @description UNSUPPORTED_MEDIA_TYPE: The request body must be application/json. */
+      /** @description [UNSUPPORTED_MEDIA_TYPE](/docs/errors/UNSUPPORTED_MEDIA_TYPE): The request body must be application/json. */
       415: {
         headers: {
           /** @description Id of this request. */
@@ -1282,7 +1571,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -1299,7 +1588,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -1315,9 +1604,9 @@ export type operations = {
         };
       };
       /**
-       * @description TELEGRAM_UNAVAILABLE: Telegram is not available at the moment.
+       * @description [TELEGRAM_UNAVAILABLE](/docs/errors/TELEGRAM_UNAVAILABLE): Telegram is not available at the moment.
        *
-       * SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done.
+       * [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done.
        */
       503: {
         headers: {
@@ -1337,10 +1626,18 @@ export type operations = {
       };
     };
   };
-  /** Forget the Telegram chat of a recipient. */
+  /**
+   * Forget the Telegram chat of a recipient.
+   * @description Takes an API key.
+   */
   deleteOtpTelegramLink: {
     requestBody: {
       content: {
+        /**
+         * @example {
+         *   "phone": "+14155550123"
+         * }
+         */
         "application/json": {
           /** @description Phone number in E.164: a plus sign, a first digit 1-9, then 6 to 14 more digits. */
           phone: string;
@@ -1367,7 +1664,7 @@ export type operations = {
           };
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -1383,9 +1680,9 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -1401,7 +1698,7 @@ export type operations = {
           });
         };
       };
-      /** @description PAYLOAD_TOO_LARGE: The request body is larger than 64 KiB. */
+      /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
       413: {
         headers: {
           /** @description Id of this request. */
@@ -1416,7 +1713,7 @@ export type operations = {
           };
         };
       };
-      /** @description UNSUPPORTED_MEDIA_TYPE: The request body must be application/json. */
+      /** @description [UNSUPPORTED_MEDIA_TYPE](/docs/errors/UNSUPPORTED_MEDIA_TYPE): The request body must be application/json. */
       415: {
         headers: {
           /** @description Id of this request. */
@@ -1431,7 +1728,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -1448,7 +1745,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -1463,7 +1760,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -1482,11 +1779,17 @@ export type operations = {
       };
     };
   };
-  /** Where a message stands. */
+  /**
+   * Where a message stands.
+   * @description Final states stay readable: verified, failed and expired are told apart, with the times of each step. Takes an API key.
+   */
   getOtpStatusMessageId: {
     parameters: {
       path: {
-        /** @description Id of a message. */
+        /**
+         * @description Id of a message.
+         * @example otp_0192f0c1-7a3b-7c4d-8e5f-0123456789ab
+         */
         message_id: string;
       };
     };
@@ -1546,7 +1849,7 @@ export type operations = {
           };
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -1562,9 +1865,9 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -1580,7 +1883,7 @@ export type operations = {
           });
         };
       };
-      /** @description NOT_FOUND: There is no such resource. */
+      /** @description [NOT_FOUND](/docs/errors/NOT_FOUND): There is no such resource. */
       404: {
         headers: {
           /** @description Id of this request. */
@@ -1595,7 +1898,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -1612,7 +1915,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -1627,7 +1930,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -1646,10 +1949,18 @@ export type operations = {
       };
     };
   };
-  /** A secret for an authenticator app, as text, address and QR code. */
+  /**
+   * A secret for an authenticator app, as text, address and QR code.
+   * @description Show the QR code, or the secret as text, and let the user enter the first code: the enrollment counts once a code of it was verified. The secret is told this once. Takes an API key.
+   */
   postTotpEnroll: {
     requestBody: {
       content: {
+        /**
+         * @example {
+         *   "phone": "+14155550123"
+         * }
+         */
         "application/json": {
           /** @description Phone number in E.164: a plus sign, a first digit 1-9, then 6 to 14 more digits. */
           phone: string;
@@ -1685,9 +1996,9 @@ export type operations = {
         };
       };
       /**
-       * @description VALIDATION_ERROR: The request is not valid. See details.
+       * @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details.
        *
-       * INVALID_PHONE: This phone number is not valid or cannot be reached here.
+       * [INVALID_PHONE](/docs/errors/INVALID_PHONE): This phone number is not valid or cannot be reached here.
        */
       400: {
         headers: {
@@ -1704,9 +2015,9 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -1722,7 +2033,7 @@ export type operations = {
           });
         };
       };
-      /** @description ALREADY_ENROLLED: This phone has a confirmed enrollment. Pass replace: true to replace it. */
+      /** @description [ALREADY_ENROLLED](/docs/errors/ALREADY_ENROLLED): This phone has a confirmed enrollment. Pass replace: true to replace it. */
       409: {
         headers: {
           /** @description Id of this request. */
@@ -1737,7 +2048,7 @@ export type operations = {
           };
         };
       };
-      /** @description PAYLOAD_TOO_LARGE: The request body is larger than 64 KiB. */
+      /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
       413: {
         headers: {
           /** @description Id of this request. */
@@ -1752,7 +2063,7 @@ export type operations = {
           };
         };
       };
-      /** @description UNSUPPORTED_MEDIA_TYPE: The request body must be application/json. */
+      /** @description [UNSUPPORTED_MEDIA_TYPE](/docs/errors/UNSUPPORTED_MEDIA_TYPE): The request body must be application/json. */
       415: {
         headers: {
           /** @description Id of this request. */
@@ -1767,7 +2078,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -1784,7 +2095,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -1800,9 +2111,9 @@ export type operations = {
         };
       };
       /**
-       * @description TOTP_NOT_CONFIGURED: TOTP is not available at the moment.
+       * @description [TOTP_NOT_CONFIGURED](/docs/errors/TOTP_NOT_CONFIGURED): TOTP is not available at the moment.
        *
-       * SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done.
+       * [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done.
        */
       503: {
         headers: {
@@ -1822,10 +2133,19 @@ export type operations = {
       };
     };
   };
-  /** Checks a code of the app. A code counts once; the first right one confirms. */
+  /**
+   * Checks a code of the app. A code counts once; the first right one confirms.
+   * @description The codes of the step before and after are right, too, so that a clock may be half a minute off. A wrong code is no error here but verified: false. Charged when verified. Takes an API key.
+   */
   postTotpVerify: {
     requestBody: {
       content: {
+        /**
+         * @example {
+         *   "phone": "+14155550123",
+         *   "code": "492113"
+         * }
+         */
         "application/json": {
           /** @description Phone number in E.164: a plus sign, a first digit 1-9, then 6 to 14 more digits. */
           phone: string;
@@ -1859,9 +2179,9 @@ export type operations = {
         };
       };
       /**
-       * @description VALIDATION_ERROR: The request is not valid. See details.
+       * @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details.
        *
-       * TOTP_NOT_ENROLLED: This phone has no active TOTP enrollment.
+       * [TOTP_NOT_ENROLLED](/docs/errors/TOTP_NOT_ENROLLED): This phone has no active TOTP enrollment.
        */
       400: {
         headers: {
@@ -1878,9 +2198,9 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -1897,11 +2217,11 @@ export type operations = {
         };
       };
       /**
-       * @description INSUFFICIENT_CREDITS: The balance is below the amount required.
+       * @description [INSUFFICIENT_CREDITS](/docs/errors/INSUFFICIENT_CREDITS): The balance is below the amount required.
        *
-       * DEPOSIT_REQUIRED: This account has never made a deposit.
+       * [DEPOSIT_REQUIRED](/docs/errors/DEPOSIT_REQUIRED): This account has never made a deposit.
        *
-       * FREE_TRIAL_EXHAUSTED: The free verifications of this account are used up.
+       * [FREE_TRIAL_EXHAUSTED](/docs/errors/FREE_TRIAL_EXHAUSTED): The free verifications of this account are used up.
        */
       402: {
         headers: {
@@ -1917,7 +2237,7 @@ export type operations = {
           });
         };
       };
-      /** @description PAYLOAD_TOO_LARGE: The request body is larger than 64 KiB. */
+      /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
       413: {
         headers: {
           /** @description Id of this request. */
@@ -1932,7 +2252,7 @@ export type operations = {
           };
         };
       };
-      /** @description UNSUPPORTED_MEDIA_TYPE: The request body must be application/json. */
+      /** @description [UNSUPPORTED_MEDIA_TYPE](/docs/errors/UNSUPPORTED_MEDIA_TYPE): The request body must be application/json. */
       415: {
         headers: {
           /** @description Id of this request. */
@@ -1948,11 +2268,11 @@ export type operations = {
         };
       };
       /**
-       * @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again.
+       * @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again.
        *
-       * TOO_MANY_ATTEMPTS: Too many failed verifications for this phone. Wait before trying again.
+       * [TOO_MANY_ATTEMPTS](/docs/errors/TOO_MANY_ATTEMPTS): Too many failed verifications for this phone. Wait before trying again.
        *
-       * SPEND_CAP_EXCEEDED: The hourly spend cap is reached. It resets by itself.
+       * [SPEND_CAP_EXCEEDED](/docs/errors/SPEND_CAP_EXCEEDED): The hourly spend cap is reached. It resets by itself.
        */
       429: {
         headers: {
@@ -1971,9 +2291,9 @@ export type operations = {
         };
       };
       /**
-       * @description BILLING_ERROR: The verification succeeded and stands, but it could not be billed yet.
+       * @description [BILLING_ERROR](/docs/errors/BILLING_ERROR): The verification succeeded and stands, but it could not be billed yet.
        *
-       * INTERNAL_ERROR: Something went wrong on our side. It is safe to retry.
+       * [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry.
        */
       500: {
         headers: {
@@ -1990,11 +2310,11 @@ export type operations = {
         };
       };
       /**
-       * @description TOTP_NOT_CONFIGURED: TOTP is not available at the moment.
+       * @description [TOTP_NOT_CONFIGURED](/docs/errors/TOTP_NOT_CONFIGURED): TOTP is not available at the moment.
        *
-       * FREE_TRIAL_PAUSED: The free trial is paused at the moment.
+       * [FREE_TRIAL_PAUSED](/docs/errors/FREE_TRIAL_PAUSED): The free trial is paused at the moment.
        *
-       * SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done.
+       * [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done.
        */
       503: {
         headers: {
@@ -2014,10 +2334,18 @@ export type operations = {
       };
     };
   };
-  /** Ends the enrollment of a phone; the same whether or not there is one. */
+  /**
+   * Ends the enrollment of a phone; the same whether or not there is one.
+   * @description Takes an API key.
+   */
   postTotpDisable: {
     requestBody: {
       content: {
+        /**
+         * @example {
+         *   "phone": "+14155550123"
+         * }
+         */
         "application/json": {
           /** @description Phone number in E.164: a plus sign, a first digit 1-9, then 6 to 14 more digits. */
           phone: string;
@@ -2044,7 +2372,7 @@ export type operations = {
           };
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -2060,9 +2388,9 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -2078,7 +2406,7 @@ export type operations = {
           });
         };
       };
-      /** @description PAYLOAD_TOO_LARGE: The request body is larger than 64 KiB. */
+      /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
       413: {
         headers: {
           /** @description Id of this request. */
@@ -2093,7 +2421,7 @@ export type operations = {
           };
         };
       };
-      /** @description UNSUPPORTED_MEDIA_TYPE: The request body must be application/json. */
+      /** @description [UNSUPPORTED_MEDIA_TYPE](/docs/errors/UNSUPPORTED_MEDIA_TYPE): The request body must be application/json. */
       415: {
         headers: {
           /** @description Id of this request. */
@@ -2108,7 +2436,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -2125,7 +2453,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -2140,7 +2468,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -2159,17 +2487,32 @@ export type operations = {
       };
     };
   };
-  /** Every verification of a TOTP code, newest first. */
+  /**
+   * Every verification of a TOTP code, newest first.
+   * @description Takes an API key or the session token of a login.
+   */
   getClientsTotpLog: {
     parameters: {
       query?: {
-        /** @description Items per page. */
+        /**
+         * @description Items per page.
+         * @example 20
+         */
         limit?: number;
-        /** @description The next_before of the page before this one. */
+        /**
+         * @description The next_before of the page before this one.
+         * @example AQGS8MF6O3xNjl8BI0VniavN
+         */
         before?: string;
-        /** @description Only these. */
+        /**
+         * @description Only these.
+         * @example verified
+         */
         status?: "verified" | "failed";
-        /** @description Only these. */
+        /**
+         * @description Only these.
+         * @example live
+         */
         mode?: "live" | "test";
       };
     };
@@ -2216,7 +2559,7 @@ export type operations = {
           };
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -2232,11 +2575,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -2252,7 +2595,7 @@ export type operations = {
           });
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -2269,7 +2612,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -2284,7 +2627,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -2303,10 +2646,24 @@ export type operations = {
       };
     };
   };
-  /** Makes an account with a first live and a first test key. */
+  /**
+   * Makes an account with a first live and a first test key.
+   * @description Takes no credential.
+   */
   postClientsRegister: {
     requestBody: {
       content: {
+        /**
+         * @example {
+         *   "email": "dev@example.com",
+         *   "password": "correct horse battery staple",
+         *   "name": "Ada Lovelace",
+         *   "phone": "+14155550123",
+         *   "company": "Analytical Engines Ltd",
+         *   "turnstile_token": "0.mF74FV8wEufAWhIGrHlxbNeWzQTxZNQj",
+         *   "locale": "en"
+         * }
+         */
         "application/json": {
           /**
            * Format: email
@@ -2377,7 +2734,7 @@ export type operations = {
           };
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -2392,7 +2749,7 @@ export type operations = {
           };
         };
       };
-      /** @description EMAIL_TAKEN: An account with this e-mail address exists. */
+      /** @description [EMAIL_TAKEN](/docs/errors/EMAIL_TAKEN): An account with this e-mail address exists. */
       409: {
         headers: {
           /** @description Id of this request. */
@@ -2407,7 +2764,7 @@ export type operations = {
           };
         };
       };
-      /** @description PAYLOAD_TOO_LARGE: The request body is larger than 64 KiB. */
+      /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
       413: {
         headers: {
           /** @description Id of this request. */
@@ -2422,7 +2779,7 @@ export type operations = {
           };
         };
       };
-      /** @description UNSUPPORTED_MEDIA_TYPE: The request body must be application/json. */
+      /** @description [UNSUPPORTED_MEDIA_TYPE](/docs/errors/UNSUPPORTED_MEDIA_TYPE): The request body must be application/json. */
       415: {
         headers: {
           /** @description Id of this request. */
@@ -2437,7 +2794,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -2454,7 +2811,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -2469,7 +2826,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -2488,10 +2845,19 @@ export type operations = {
       };
     };
   };
-  /** Opens a session, or asks for the second factor. */
+  /**
+   * Opens a session, or asks for the second factor.
+   * @description Takes no credential.
+   */
   postClientsLogin: {
     requestBody: {
       content: {
+        /**
+         * @example {
+         *   "email": "dev@example.com",
+         *   "password": "correct horse battery staple"
+         * }
+         */
         "application/json": {
           /**
            * Format: email
@@ -2559,7 +2925,7 @@ export type operations = {
           };
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -2575,9 +2941,9 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_CREDENTIALS: The credentials are not correct.
+       * @description [INVALID_CREDENTIALS](/docs/errors/INVALID_CREDENTIALS): The credentials are not correct.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -2593,7 +2959,7 @@ export type operations = {
           });
         };
       };
-      /** @description PAYLOAD_TOO_LARGE: The request body is larger than 64 KiB. */
+      /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
       413: {
         headers: {
           /** @description Id of this request. */
@@ -2608,7 +2974,7 @@ export type operations = {
           };
         };
       };
-      /** @description UNSUPPORTED_MEDIA_TYPE: The request body must be application/json. */
+      /** @description [UNSUPPORTED_MEDIA_TYPE](/docs/errors/UNSUPPORTED_MEDIA_TYPE): The request body must be application/json. */
       415: {
         headers: {
           /** @description Id of this request. */
@@ -2623,7 +2989,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -2640,7 +3006,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -2655,7 +3021,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -2674,7 +3040,10 @@ export type operations = {
       };
     };
   };
-  /** Ends the session that makes the call. */
+  /**
+   * Ends the session that makes the call.
+   * @description Takes the session token of a login.
+   */
   postClientsLogout: {
     responses: {
       /** @description Success. */
@@ -2696,9 +3065,9 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_SESSION: The session is missing, expired or revoked.
+       * @description [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -2714,7 +3083,7 @@ export type operations = {
           });
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -2731,7 +3100,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -2746,7 +3115,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -2765,7 +3134,10 @@ export type operations = {
       };
     };
   };
-  /** A new pair of tokens for a refresh token, which is used up. */
+  /**
+   * A new pair of tokens for a refresh token, which is used up.
+   * @description Takes the refresh token.
+   */
   postClientsSessionRefresh: {
     responses: {
       /** @description Success. */
@@ -2820,9 +3192,9 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_SESSION: The session is missing, expired or revoked.
+       * @description [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -2838,7 +3210,7 @@ export type operations = {
           });
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -2855,7 +3227,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -2870,7 +3242,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -2889,7 +3261,10 @@ export type operations = {
       };
     };
   };
-  /** Shows the first live and test key, once. */
+  /**
+   * Shows the first live and test key, once.
+   * @description Takes an API key or the session token of a login.
+   */
   postClientsSignupSecret: {
     responses: {
       /** @description Success. */
@@ -2914,11 +3289,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -2934,7 +3309,7 @@ export type operations = {
           });
         };
       };
-      /** @description REAUTH_REQUIRED: Confirm your password or a code first. */
+      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
       403: {
         headers: {
           /** @description Id of this request. */
@@ -2949,7 +3324,7 @@ export type operations = {
           };
         };
       };
-      /** @description NOT_FOUND: There is no such resource. */
+      /** @description [NOT_FOUND](/docs/errors/NOT_FOUND): There is no such resource. */
       404: {
         headers: {
           /** @description Id of this request. */
@@ -2964,7 +3339,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -2981,7 +3356,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -2996,7 +3371,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -3015,10 +3390,19 @@ export type operations = {
       };
     };
   };
-  /** Changes the password; other sessions end. */
+  /**
+   * Changes the password; other sessions end.
+   * @description Takes an API key or the session token of a login.
+   */
   postClientsPassword: {
     requestBody: {
       content: {
+        /**
+         * @example {
+         *   "current_password": "correct horse battery staple",
+         *   "new_password": "another horse, another battery"
+         * }
+         */
         "application/json": {
           /** @description The present password. */
           current_password: string;
@@ -3046,7 +3430,7 @@ export type operations = {
           };
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -3062,13 +3446,13 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        *
-       * INVALID_CREDENTIALS: The credentials are not correct.
+       * [INVALID_CREDENTIALS](/docs/errors/INVALID_CREDENTIALS): The credentials are not correct.
        */
       401: {
         headers: {
@@ -3084,7 +3468,7 @@ export type operations = {
           });
         };
       };
-      /** @description PAYLOAD_TOO_LARGE: The request body is larger than 64 KiB. */
+      /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
       413: {
         headers: {
           /** @description Id of this request. */
@@ -3099,7 +3483,7 @@ export type operations = {
           };
         };
       };
-      /** @description UNSUPPORTED_MEDIA_TYPE: The request body must be application/json. */
+      /** @description [UNSUPPORTED_MEDIA_TYPE](/docs/errors/UNSUPPORTED_MEDIA_TYPE): The request body must be application/json. */
       415: {
         headers: {
           /** @description Id of this request. */
@@ -3114,7 +3498,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -3131,7 +3515,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -3146,7 +3530,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -3165,10 +3549,18 @@ export type operations = {
       };
     };
   };
-  /** Sends a code to the phone of the account, if there is one with this address. */
+  /**
+   * Sends a code to the phone of the account, if there is one with this address.
+   * @description Takes no credential.
+   */
   postClientsPasswordForgot: {
     requestBody: {
       content: {
+        /**
+         * @example {
+         *   "email": "dev@example.com"
+         * }
+         */
         "application/json": {
           /**
            * Format: email
@@ -3194,7 +3586,7 @@ export type operations = {
           };
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -3209,7 +3601,7 @@ export type operations = {
           };
         };
       };
-      /** @description PAYLOAD_TOO_LARGE: The request body is larger than 64 KiB. */
+      /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
       413: {
         headers: {
           /** @description Id of this request. */
@@ -3224,7 +3616,7 @@ export type operations = {
           };
         };
       };
-      /** @description UNSUPPORTED_MEDIA_TYPE: The request body must be application/json. */
+      /** @description [UNSUPPORTED_MEDIA_TYPE](/docs/errors/UNSUPPORTED_MEDIA_TYPE): The request body must be application/json. */
       415: {
         headers: {
           /** @description Id of this request. */
@@ -3239,7 +3631,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -3256,7 +3648,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -3271,7 +3663,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -3290,10 +3682,20 @@ export type operations = {
       };
     };
   };
-  /** Sets a new password with the code that was sent; all sessions end. */
+  /**
+   * Sets a new password with the code that was sent; all sessions end.
+   * @description Takes no credential.
+   */
   postClientsPasswordReset: {
     requestBody: {
       content: {
+        /**
+         * @example {
+         *   "email": "dev@example.com",
+         *   "code": "492113",
+         *   "new_password": "another horse, another battery"
+         * }
+         */
         "application/json": {
           /**
            * Format: email
@@ -3323,9 +3725,9 @@ export type operations = {
         };
       };
       /**
-       * @description VALIDATION_ERROR: The request is not valid. See details.
+       * @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details.
        *
-       * INVALID_CODE: The code is not correct.
+       * [INVALID_CODE](/docs/errors/INVALID_CODE): The code is not correct.
        */
       400: {
         headers: {
@@ -3341,7 +3743,7 @@ export type operations = {
           });
         };
       };
-      /** @description PAYLOAD_TOO_LARGE: The request body is larger than 64 KiB. */
+      /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
       413: {
         headers: {
           /** @description Id of this request. */
@@ -3356,7 +3758,7 @@ export type operations = {
           };
         };
       };
-      /** @description UNSUPPORTED_MEDIA_TYPE: The request body must be application/json. */
+      /** @description [UNSUPPORTED_MEDIA_TYPE](/docs/errors/UNSUPPORTED_MEDIA_TYPE): The request body must be application/json. */
       415: {
         headers: {
           /** @description Id of this request. */
@@ -3371,7 +3773,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -3388,7 +3790,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -3403,7 +3805,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -3422,7 +3824,10 @@ export type operations = {
       };
     };
   };
-  /** The account that makes the call. */
+  /**
+   * The account that makes the call.
+   * @description Takes an API key or the session token of a login.
+   */
   getClientsMe: {
     responses: {
       /** @description Success. */
@@ -3481,11 +3886,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -3501,7 +3906,7 @@ export type operations = {
           });
         };
       };
-      /** @description NOT_FOUND: There is no such resource. */
+      /** @description [NOT_FOUND](/docs/errors/NOT_FOUND): There is no such resource. */
       404: {
         headers: {
           /** @description Id of this request. */
@@ -3516,7 +3921,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -3533,7 +3938,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -3548,7 +3953,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -3567,10 +3972,21 @@ export type operations = {
       };
     };
   };
-  /** Changes the profile. The phone, to which forgotten passwords lead, only by session. */
+  /**
+   * Changes the profile. The phone, to which forgotten passwords lead, only by session.
+   * @description Takes an API key or the session token of a login.
+   */
   patchClientsProfile: {
     requestBody: {
       content: {
+        /**
+         * @example {
+         *   "name": "Ada Lovelace",
+         *   "phone": "+14155550123",
+         *   "company": "Analytical Engines Ltd",
+         *   "locale": "en"
+         * }
+         */
         "application/json": {
           /** @description Name of the owner. */
           name?: string;
@@ -3642,7 +4058,7 @@ export type operations = {
           };
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -3658,11 +4074,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -3678,7 +4094,7 @@ export type operations = {
           });
         };
       };
-      /** @description REAUTH_REQUIRED: Confirm your password or a code first. */
+      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
       403: {
         headers: {
           /** @description Id of this request. */
@@ -3693,7 +4109,7 @@ export type operations = {
           };
         };
       };
-      /** @description NOT_FOUND: There is no such resource. */
+      /** @description [NOT_FOUND](/docs/errors/NOT_FOUND): There is no such resource. */
       404: {
         headers: {
           /** @description Id of this request. */
@@ -3708,7 +4124,7 @@ export type operations = {
           };
         };
       };
-      /** @description PAYLOAD_TOO_LARGE: The request body is larger than 64 KiB. */
+      /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
       413: {
         headers: {
           /** @description Id of this request. */
@@ -3723,7 +4139,7 @@ export type operations = {
           };
         };
       };
-      /** @description UNSUPPORTED_MEDIA_TYPE: The request body must be application/json. */
+      /** @description [UNSUPPORTED_MEDIA_TYPE](/docs/errors/UNSUPPORTED_MEDIA_TYPE): The request body must be application/json. */
       415: {
         headers: {
           /** @description Id of this request. */
@@ -3738,7 +4154,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -3755,7 +4171,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -3770,7 +4186,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -3789,10 +4205,20 @@ export type operations = {
       };
     };
   };
-  /** Changes the settings. */
+  /**
+   * Changes the settings.
+   * @description Takes an API key or the session token of a login.
+   */
   patchClientsSettings: {
     requestBody: {
       content: {
+        /**
+         * @example {
+         *   "webhook_url": "https://api.example.com/tessera",
+         *   "spend_cap_hourly": 25,
+         *   "waba_template_language": "en_US"
+         * }
+         */
         "application/json": {
           /** @description Where events go; null: nowhere. */
           webhook_url?: string | null;
@@ -3859,7 +4285,7 @@ export type operations = {
           };
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -3875,11 +4301,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -3895,7 +4321,7 @@ export type operations = {
           });
         };
       };
-      /** @description REAUTH_REQUIRED: Confirm your password or a code first. */
+      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
       403: {
         headers: {
           /** @description Id of this request. */
@@ -3910,7 +4336,7 @@ export type operations = {
           };
         };
       };
-      /** @description NOT_FOUND: There is no such resource. */
+      /** @description [NOT_FOUND](/docs/errors/NOT_FOUND): There is no such resource. */
       404: {
         headers: {
           /** @description Id of this request. */
@@ -3925,7 +4351,7 @@ export type operations = {
           };
         };
       };
-      /** @description PAYLOAD_TOO_LARGE: The request body is larger than 64 KiB. */
+      /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
       413: {
         headers: {
           /** @description Id of this request. */
@@ -3940,7 +4366,7 @@ export type operations = {
           };
         };
       };
-      /** @description UNSUPPORTED_MEDIA_TYPE: The request body must be application/json. */
+      /** @description [UNSUPPORTED_MEDIA_TYPE](/docs/errors/UNSUPPORTED_MEDIA_TYPE): The request body must be application/json. */
       415: {
         headers: {
           /** @description Id of this request. */
@@ -3955,7 +4381,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -3972,7 +4398,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -3987,7 +4413,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -4006,7 +4432,10 @@ export type operations = {
       };
     };
   };
-  /** A new secret for the signatures of webhooks; the one before signs beside it for a day. */
+  /**
+   * A new secret for the signatures of webhooks; the one before signs beside it for a day.
+   * @description Takes an API key or the session token of a login.
+   */
   postClientsWebhookSecretRotate: {
     responses: {
       /** @description Success. */
@@ -4034,11 +4463,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -4054,7 +4483,7 @@ export type operations = {
           });
         };
       };
-      /** @description REAUTH_REQUIRED: Confirm your password or a code first. */
+      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
       403: {
         headers: {
           /** @description Id of this request. */
@@ -4069,7 +4498,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -4086,7 +4515,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -4101,7 +4530,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -4120,7 +4549,10 @@ export type operations = {
       };
     };
   };
-  /** The keys of the account, newest first; ended ones for 30 days. */
+  /**
+   * The keys of the account, newest first; ended ones for 30 days.
+   * @description Takes an API key or the session token of a login.
+   */
   getClientsKeys: {
     responses: {
       /** @description Success. */
@@ -4178,11 +4610,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -4198,7 +4630,7 @@ export type operations = {
           });
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -4215,7 +4647,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -4230,7 +4662,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -4249,10 +4681,19 @@ export type operations = {
       };
     };
   };
-  /** Makes a key; at most 20 live and 20 test ones. */
+  /**
+   * Makes a key; at most 20 live and 20 test ones.
+   * @description Takes an API key or the session token of a login.
+   */
   postClientsKeys: {
     requestBody: {
       content: {
+        /**
+         * @example {
+         *   "name": "Ada Lovelace",
+         *   "mode": "live"
+         * }
+         */
         "application/json": {
           /** @description What the key is for, 1 to 40 characters. */
           name: string;
@@ -4305,7 +4746,7 @@ export type operations = {
           };
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -4321,11 +4762,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -4341,7 +4782,7 @@ export type operations = {
           });
         };
       };
-      /** @description REAUTH_REQUIRED: Confirm your password or a code first. */
+      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
       403: {
         headers: {
           /** @description Id of this request. */
@@ -4356,7 +4797,7 @@ export type operations = {
           };
         };
       };
-      /** @description PAYLOAD_TOO_LARGE: The request body is larger than 64 KiB. */
+      /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
       413: {
         headers: {
           /** @description Id of this request. */
@@ -4371,7 +4812,7 @@ export type operations = {
           };
         };
       };
-      /** @description UNSUPPORTED_MEDIA_TYPE: The request body must be application/json. */
+      /** @description [UNSUPPORTED_MEDIA_TYPE](/docs/errors/UNSUPPORTED_MEDIA_TYPE): The request body must be application/json. */
       415: {
         headers: {
           /** @description Id of this request. */
@@ -4386,7 +4827,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -4403,7 +4844,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -4418,7 +4859,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -4437,10 +4878,14 @@ export type operations = {
       };
     };
   };
-  /** Replaces a key: the one named, else the one that makes the call, else (by session) the newest live one. The old key works for another 24 hours. */
+  /**
+   * Replaces a key: the one named, else the one that makes the call, else (by session) the newest live one. The old key works for another 24 hours.
+   * @description Takes an API key or the session token of a login.
+   */
   postClientsKeysRotate: {
     requestBody: {
       content: {
+        /** @example {} */
         "application/json": {
           /**
            * Format: uuid
@@ -4498,7 +4943,7 @@ export type operations = {
           };
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -4514,11 +4959,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -4534,7 +4979,7 @@ export type operations = {
           });
         };
       };
-      /** @description REAUTH_REQUIRED: Confirm your password or a code first. */
+      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
       403: {
         headers: {
           /** @description Id of this request. */
@@ -4549,7 +4994,7 @@ export type operations = {
           };
         };
       };
-      /** @description NOT_FOUND: There is no such resource. */
+      /** @description [NOT_FOUND](/docs/errors/NOT_FOUND): There is no such resource. */
       404: {
         headers: {
           /** @description Id of this request. */
@@ -4564,7 +5009,7 @@ export type operations = {
           };
         };
       };
-      /** @description PAYLOAD_TOO_LARGE: The request body is larger than 64 KiB. */
+      /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
       413: {
         headers: {
           /** @description Id of this request. */
@@ -4579,7 +5024,7 @@ export type operations = {
           };
         };
       };
-      /** @description UNSUPPORTED_MEDIA_TYPE: The request body must be application/json. */
+      /** @description [UNSUPPORTED_MEDIA_TYPE](/docs/errors/UNSUPPORTED_MEDIA_TYPE): The request body must be application/json. */
       415: {
         headers: {
           /** @description Id of this request. */
@@ -4594,7 +5039,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -4611,7 +5056,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -4626,7 +5071,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -4645,11 +5090,17 @@ export type operations = {
       };
     };
   };
-  /** Ends a key at once, also one in its grace. A key that ended is not found. */
+  /**
+   * Ends a key at once, also one in its grace. A key that ended is not found.
+   * @description Takes an API key or the session token of a login.
+   */
   deleteClientsKeysId: {
     parameters: {
       path: {
-        /** @description Id of the key. */
+        /**
+         * @description Id of the key.
+         * @example 0192f0c1-7a3b-7c4d-8e5f-0123456789ab
+         */
         id: string;
       };
     };
@@ -4674,7 +5125,7 @@ export type operations = {
           };
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -4690,11 +5141,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -4710,7 +5161,7 @@ export type operations = {
           });
         };
       };
-      /** @description REAUTH_REQUIRED: Confirm your password or a code first. */
+      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
       403: {
         headers: {
           /** @description Id of this request. */
@@ -4725,7 +5176,7 @@ export type operations = {
           };
         };
       };
-      /** @description NOT_FOUND: There is no such resource. */
+      /** @description [NOT_FOUND](/docs/errors/NOT_FOUND): There is no such resource. */
       404: {
         headers: {
           /** @description Id of this request. */
@@ -4740,7 +5191,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -4757,7 +5208,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -4772,7 +5223,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -4791,11 +5242,17 @@ export type operations = {
       };
     };
   };
-  /** Totals of a period beside those of the period before; live messages. */
+  /**
+   * Totals of a period beside those of the period before; live messages.
+   * @description Takes an API key or the session token of a login.
+   */
   getClientsAnalytics: {
     parameters: {
       query?: {
-        /** @description Whole UTC days, ending today. */
+        /**
+         * @description Whole UTC days, ending today.
+         * @example 30
+         */
         period?: number;
       };
     };
@@ -4873,7 +5330,7 @@ export type operations = {
           };
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -4889,11 +5346,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -4909,7 +5366,7 @@ export type operations = {
           });
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -4926,7 +5383,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -4941,7 +5398,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -4960,11 +5417,17 @@ export type operations = {
       };
     };
   };
-  /** The totals over time: by hour up to two days, by day beyond; without gaps. */
+  /**
+   * The totals over time: by hour up to two days, by day beyond; without gaps.
+   * @description Takes an API key or the session token of a login.
+   */
   getClientsAnalyticsTimeseries: {
     parameters: {
       query?: {
-        /** @description Whole UTC days, ending today. */
+        /**
+         * @description Whole UTC days, ending today.
+         * @example 30
+         */
         period?: number;
       };
     };
@@ -5029,7 +5492,7 @@ export type operations = {
           };
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -5045,11 +5508,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -5065,7 +5528,7 @@ export type operations = {
           });
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -5082,7 +5545,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -5097,7 +5560,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -5116,11 +5579,17 @@ export type operations = {
       };
     };
   };
-  /** Requested, accepted, delivered, verified: how many were left at each step. */
+  /**
+   * Requested, accepted, delivered, verified: how many were left at each step.
+   * @description Takes an API key or the session token of a login.
+   */
   getClientsAnalyticsFunnel: {
     parameters: {
       query?: {
-        /** @description Whole UTC days, ending today. */
+        /**
+         * @description Whole UTC days, ending today.
+         * @example 30
+         */
         period?: number;
       };
     };
@@ -5170,7 +5639,7 @@ export type operations = {
           };
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -5186,11 +5655,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -5206,7 +5675,7 @@ export type operations = {
           });
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -5223,7 +5692,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -5238,7 +5707,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -5257,11 +5726,17 @@ export type operations = {
       };
     };
   };
-  /** How each channel did, and how fast. */
+  /**
+   * How each channel did, and how fast.
+   * @description Takes an API key or the session token of a login.
+   */
   getClientsAnalyticsChannels: {
     parameters: {
       query?: {
-        /** @description Whole UTC days, ending today. */
+        /**
+         * @description Whole UTC days, ending today.
+         * @example 30
+         */
         period?: number;
       };
     };
@@ -5328,7 +5803,7 @@ export type operations = {
           };
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -5344,11 +5819,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -5364,7 +5839,7 @@ export type operations = {
           });
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -5381,7 +5856,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -5396,7 +5871,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -5415,11 +5890,17 @@ export type operations = {
       };
     };
   };
-  /** The newest messages. */
+  /**
+   * The newest messages.
+   * @description Takes an API key or the session token of a login.
+   */
   getClientsOtpsRecent: {
     parameters: {
       query?: {
-        /** @description How many. */
+        /**
+         * @description How many.
+         * @example 20
+         */
         limit?: number;
       };
     };
@@ -5495,7 +5976,7 @@ export type operations = {
           };
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -5511,11 +5992,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -5531,7 +6012,7 @@ export type operations = {
           });
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -5548,7 +6029,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -5563,7 +6044,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -5582,23 +6063,47 @@ export type operations = {
       };
     };
   };
-  /** Messages, newest first, by state, channel, mode and time. */
+  /**
+   * Messages, newest first, by state, channel, mode and time.
+   * @description Takes an API key or the session token of a login.
+   */
   getClientsOtps: {
     parameters: {
       query?: {
-        /** @description Items per page. */
+        /**
+         * @description Items per page.
+         * @example 20
+         */
         limit?: number;
-        /** @description The next_before of the page before this one. */
+        /**
+         * @description The next_before of the page before this one.
+         * @example AQGS8MF6O3xNjl8BI0VniavN
+         */
         before?: string;
-        /** @description State of the message. */
+        /**
+         * @description State of the message.
+         * @example sent
+         */
         status?: "sent" | "verified" | "failed" | "expired";
-        /** @description Channel. */
+        /**
+         * @description Channel.
+         * @example whatsapp
+         */
         channel?: "whatsapp" | "telegram";
-        /** @description live goes out; test is the sandbox. */
+        /**
+         * @description live goes out; test is the sandbox.
+         * @example live
+         */
         mode?: "live" | "test";
-        /** @description Created at or after; RFC 3339, or a date (midnight UTC). */
+        /**
+         * @description Created at or after; RFC 3339, or a date (midnight UTC).
+         * @example 2026-11-01T00:00:00.000Z
+         */
         from?: string;
-        /** @description Created before; RFC 3339, or a date (midnight UTC). */
+        /**
+         * @description Created before; RFC 3339, or a date (midnight UTC).
+         * @example 2026-11-21T00:00:00.000Z
+         */
         to?: string;
       };
     };
@@ -5676,7 +6181,7 @@ export type operations = {
           };
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -5692,11 +6197,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -5712,7 +6217,7 @@ export type operations = {
           });
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -5729,7 +6234,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -5744,7 +6249,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -5763,19 +6268,37 @@ export type operations = {
       };
     };
   };
-  /** Messages as CSV, newest first, by the filters of the list. */
+  /**
+   * Messages as CSV, newest first, by the filters of the list.
+   * @description Takes an API key or the session token of a login.
+   */
   getClientsOtpsExport: {
     parameters: {
       query?: {
-        /** @description State of the message. */
+        /**
+         * @description State of the message.
+         * @example sent
+         */
         status?: "sent" | "verified" | "failed" | "expired";
-        /** @description Channel. */
+        /**
+         * @description Channel.
+         * @example whatsapp
+         */
         channel?: "whatsapp" | "telegram";
-        /** @description live goes out; test is the sandbox. */
+        /**
+         * @description live goes out; test is the sandbox.
+         * @example live
+         */
         mode?: "live" | "test";
-        /** @description Created at or after; RFC 3339, or a date (midnight UTC). */
+        /**
+         * @description Created at or after; RFC 3339, or a date (midnight UTC).
+         * @example 2026-11-01T00:00:00.000Z
+         */
         from?: string;
-        /** @description Created before; RFC 3339, or a date (midnight UTC). */
+        /**
+         * @description Created before; RFC 3339, or a date (midnight UTC).
+         * @example 2026-11-21T00:00:00.000Z
+         */
         to?: string;
       };
     };
@@ -5794,7 +6317,7 @@ export type operations = {
           "text/csv": string;
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -5810,11 +6333,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -5830,7 +6353,7 @@ export type operations = {
           });
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -5847,7 +6370,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -5862,7 +6385,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -5881,11 +6404,17 @@ export type operations = {
       };
     };
   };
-  /** Every step a message took. */
+  /**
+   * Every step a message took.
+   * @description Takes an API key or the session token of a login.
+   */
   getClientsOtpsMessageIdTimeline: {
     parameters: {
       path: {
-        /** @description Id of a message. */
+        /**
+         * @description Id of a message.
+         * @example otp_0192f0c1-7a3b-7c4d-8e5f-0123456789ab
+         */
         message_id: string;
       };
     };
@@ -5973,7 +6502,7 @@ export type operations = {
           };
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -5989,11 +6518,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -6009,7 +6538,7 @@ export type operations = {
           });
         };
       };
-      /** @description NOT_FOUND: There is no such resource. */
+      /** @description [NOT_FOUND](/docs/errors/NOT_FOUND): There is no such resource. */
       404: {
         headers: {
           /** @description Id of this request. */
@@ -6024,7 +6553,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -6041,7 +6570,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -6056,7 +6585,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -6075,7 +6604,10 @@ export type operations = {
       };
     };
   };
-  /** What the account may do now, why it was refused lately, and what it could ask for. */
+  /**
+   * What the account may do now, why it was refused lately, and what it could ask for.
+   * @description Takes an API key or the session token of a login.
+   */
   getClientsLimits: {
     responses: {
       /** @description Success. */
@@ -6274,11 +6806,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -6294,7 +6826,7 @@ export type operations = {
           });
         };
       };
-      /** @description NOT_FOUND: There is no such resource. */
+      /** @description [NOT_FOUND](/docs/errors/NOT_FOUND): There is no such resource. */
       404: {
         headers: {
           /** @description Id of this request. */
@@ -6309,7 +6841,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -6326,7 +6858,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -6341,7 +6873,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -6360,13 +6892,22 @@ export type operations = {
       };
     };
   };
-  /** The requests of the account, newest first. */
+  /**
+   * The requests of the account, newest first.
+   * @description Takes an API key or the session token of a login.
+   */
   getClientsCapacityRequests: {
     parameters: {
       query?: {
-        /** @description Items per page. */
+        /**
+         * @description Items per page.
+         * @example 20
+         */
         limit?: number;
-        /** @description The next_before of the page before this one. */
+        /**
+         * @description The next_before of the page before this one.
+         * @example AQGS8MF6O3xNjl8BI0VniavN
+         */
         before?: string;
       };
     };
@@ -6426,7 +6967,7 @@ export type operations = {
           };
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -6442,11 +6983,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -6462,7 +7003,7 @@ export type operations = {
           });
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -6479,7 +7020,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -6494,7 +7035,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -6513,10 +7054,23 @@ export type operations = {
       };
     };
   };
-  /** Asks for more capacity; one request at a time is pending. */
+  /**
+   * Asks for more capacity; one request at a time is pending.
+   * @description Takes an API key or the session token of a login.
+   */
   postClientsCapacityRequests: {
     requestBody: {
       content: {
+        /**
+         * @example {
+         *   "requested_sustained_per_minute": 1000,
+         *   "requested_burst_per_10_seconds": 330,
+         *   "expected_sustained_per_minute": 600,
+         *   "expected_peak_per_minute": 900,
+         *   "business_justification": "Our autumn campaign brings about 600 sign-ups a minute.",
+         *   "supporting_facts": "Conversion of the last 30 days: 87 %."
+         * }
+         */
         "application/json": {
           /** @description Sends a minute that are asked for. */
           requested_sustained_per_minute: number;
@@ -6589,7 +7143,7 @@ export type operations = {
           };
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -6605,11 +7159,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -6625,7 +7179,7 @@ export type operations = {
           });
         };
       };
-      /** @description REAUTH_REQUIRED: Confirm your password or a code first. */
+      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
       403: {
         headers: {
           /** @description Id of this request. */
@@ -6640,7 +7194,7 @@ export type operations = {
           };
         };
       };
-      /** @description PAYLOAD_TOO_LARGE: The request body is larger than 64 KiB. */
+      /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
       413: {
         headers: {
           /** @description Id of this request. */
@@ -6655,7 +7209,7 @@ export type operations = {
           };
         };
       };
-      /** @description UNSUPPORTED_MEDIA_TYPE: The request body must be application/json. */
+      /** @description [UNSUPPORTED_MEDIA_TYPE](/docs/errors/UNSUPPORTED_MEDIA_TYPE): The request body must be application/json. */
       415: {
         headers: {
           /** @description Id of this request. */
@@ -6670,7 +7224,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -6687,7 +7241,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -6702,7 +7256,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -6721,11 +7275,17 @@ export type operations = {
       };
     };
   };
-  /** One request. */
+  /**
+   * One request.
+   * @description Takes an API key or the session token of a login.
+   */
   getClientsCapacityRequestsId: {
     parameters: {
       path: {
-        /** @description Id of a request. */
+        /**
+         * @description Id of a request.
+         * @example 0192f0c1-7a3b-7c4d-8e5f-0123456789ab
+         */
         id: string;
       };
     };
@@ -6785,7 +7345,7 @@ export type operations = {
           };
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -6801,11 +7361,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -6821,7 +7381,7 @@ export type operations = {
           });
         };
       };
-      /** @description NOT_FOUND: There is no such resource. */
+      /** @description [NOT_FOUND](/docs/errors/NOT_FOUND): There is no such resource. */
       404: {
         headers: {
           /** @description Id of this request. */
@@ -6836,7 +7396,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -6853,7 +7413,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -6868,7 +7428,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -6887,11 +7447,17 @@ export type operations = {
       };
     };
   };
-  /** Takes a pending request back. */
+  /**
+   * Takes a pending request back.
+   * @description Takes an API key or the session token of a login.
+   */
   deleteClientsCapacityRequestsId: {
     parameters: {
       path: {
-        /** @description Id of a request. */
+        /**
+         * @description Id of a request.
+         * @example 0192f0c1-7a3b-7c4d-8e5f-0123456789ab
+         */
         id: string;
       };
     };
@@ -6951,7 +7517,7 @@ export type operations = {
           };
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -6967,11 +7533,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -6987,7 +7553,7 @@ export type operations = {
           });
         };
       };
-      /** @description REAUTH_REQUIRED: Confirm your password or a code first. */
+      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
       403: {
         headers: {
           /** @description Id of this request. */
@@ -7002,7 +7568,7 @@ export type operations = {
           };
         };
       };
-      /** @description NOT_FOUND: There is no such resource. */
+      /** @description [NOT_FOUND](/docs/errors/NOT_FOUND): There is no such resource. */
       404: {
         headers: {
           /** @description Id of this request. */
@@ -7017,7 +7583,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -7034,7 +7600,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -7049,7 +7615,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -7068,10 +7634,18 @@ export type operations = {
       };
     };
   };
-  /** Opens a page to pay on; the balance grows once the payment has arrived. */
+  /**
+   * Opens a page to pay on; the balance grows once the payment has arrived.
+   * @description Takes an API key or the session token of a login.
+   */
   postClientsDeposits: {
     requestBody: {
       content: {
+        /**
+         * @example {
+         *   "amount": 50
+         * }
+         */
         "application/json": {
           /** @description USD, with at most two decimals. */
           amount: number;
@@ -7107,7 +7681,7 @@ export type operations = {
           };
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -7123,11 +7697,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -7143,7 +7717,7 @@ export type operations = {
           });
         };
       };
-      /** @description REAUTH_REQUIRED: Confirm your password or a code first. */
+      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
       403: {
         headers: {
           /** @description Id of this request. */
@@ -7158,7 +7732,7 @@ export type operations = {
           };
         };
       };
-      /** @description PAYLOAD_TOO_LARGE: The request body is larger than 64 KiB. */
+      /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
       413: {
         headers: {
           /** @description Id of this request. */
@@ -7173,7 +7747,7 @@ export type operations = {
           };
         };
       };
-      /** @description UNSUPPORTED_MEDIA_TYPE: The request body must be application/json. */
+      /** @description [UNSUPPORTED_MEDIA_TYPE](/docs/errors/UNSUPPORTED_MEDIA_TYPE): The request body must be application/json. */
       415: {
         headers: {
           /** @description Id of this request. */
@@ -7188,7 +7762,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -7205,7 +7779,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -7220,7 +7794,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -7239,7 +7813,10 @@ export type operations = {
       };
     };
   };
-  /** Plan, balance, trial and cap of the account. */
+  /**
+   * Plan, balance, trial and cap of the account.
+   * @description Takes an API key or the session token of a login.
+   */
   getClientsBilling: {
     responses: {
       /** @description Success. */
@@ -7283,11 +7860,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -7303,7 +7880,7 @@ export type operations = {
           });
         };
       };
-      /** @description NOT_FOUND: There is no such resource. */
+      /** @description [NOT_FOUND](/docs/errors/NOT_FOUND): There is no such resource. */
       404: {
         headers: {
           /** @description Id of this request. */
@@ -7318,7 +7895,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -7335,7 +7912,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -7350,7 +7927,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -7369,7 +7946,10 @@ export type operations = {
       };
     };
   };
-  /** Prices by destination; the account’s own come first. */
+  /**
+   * Prices by destination; the account’s own come first.
+   * @description Takes an API key or the session token of a login.
+   */
   getClientsPricing: {
     responses: {
       /** @description Success. */
@@ -7407,11 +7987,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -7427,7 +8007,7 @@ export type operations = {
           });
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -7444,7 +8024,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -7459,7 +8039,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -7478,13 +8058,22 @@ export type operations = {
       };
     };
   };
-  /** Every movement of the balance, newest first. */
+  /**
+   * Every movement of the balance, newest first.
+   * @description Takes an API key or the session token of a login.
+   */
   getClientsTransactions: {
     parameters: {
       query?: {
-        /** @description Items per page. */
+        /**
+         * @description Items per page.
+         * @example 20
+         */
         limit?: number;
-        /** @description The next_before of the page before this one. */
+        /**
+         * @description The next_before of the page before this one.
+         * @example AQGS8MF6O3xNjl8BI0VniavN
+         */
         before?: string;
       };
     };
@@ -7530,7 +8119,7 @@ export type operations = {
           };
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -7546,11 +8135,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -7566,7 +8155,7 @@ export type operations = {
           });
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -7583,7 +8172,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -7598,7 +8187,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -7617,7 +8206,10 @@ export type operations = {
       };
     };
   };
-  /** All transactions as CSV, newest first. */
+  /**
+   * All transactions as CSV, newest first.
+   * @description Takes an API key or the session token of a login.
+   */
   getClientsTransactionsExport: {
     responses: {
       /** @description The file, streamed. */
@@ -7635,11 +8227,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -7655,7 +8247,7 @@ export type operations = {
           });
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -7672,7 +8264,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -7687,7 +8279,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -7706,21 +8298,42 @@ export type operations = {
       };
     };
   };
-  /** Deliveries, newest first. */
+  /**
+   * Deliveries, newest first.
+   * @description Takes an API key or the session token of a login.
+   */
   getClientsWebhooksDeliveries: {
     parameters: {
       query?: {
-        /** @description Items per page. */
+        /**
+         * @description Items per page.
+         * @example 20
+         */
         limit?: number;
-        /** @description The next_before of the page before this one. */
+        /**
+         * @description The next_before of the page before this one.
+         * @example AQGS8MF6O3xNjl8BI0VniavN
+         */
         before?: string;
-        /** @description Only this event type. */
+        /**
+         * @description Only this event type.
+         * @example otp.verified
+         */
         type?: string;
-        /** @description held: the endpoint was given up; what is held goes out when it is set again. */
+        /**
+         * @description held: the endpoint was given up; what is held goes out when it is set again.
+         * @example pending
+         */
         status?: "pending" | "delivered" | "failed" | "held";
-        /** @description Made at or after. */
+        /**
+         * @description Made at or after.
+         * @example 2026-11-01T00:00:00.000Z
+         */
         from?: string;
-        /** @description Made before. */
+        /**
+         * @description Made before.
+         * @example 2026-11-21T00:00:00.000Z
+         */
         to?: string;
       };
     };
@@ -7768,7 +8381,7 @@ export type operations = {
           };
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -7784,11 +8397,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -7804,7 +8417,7 @@ export type operations = {
           });
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -7821,7 +8434,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -7836,7 +8449,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -7855,11 +8468,17 @@ export type operations = {
       };
     };
   };
-  /** One delivery with every attempt. */
+  /**
+   * One delivery with every attempt.
+   * @description Takes an API key or the session token of a login.
+   */
   getClientsWebhooksDeliveriesId: {
     parameters: {
       path: {
-        /** @description Id of a delivery. */
+        /**
+         * @description Id of a delivery.
+         * @example 0192f0c1-7a3b-7c4d-8e5f-0123456789ab
+         */
         id: string;
       };
     };
@@ -7917,7 +8536,7 @@ export type operations = {
           };
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -7933,11 +8552,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -7953,7 +8572,7 @@ export type operations = {
           });
         };
       };
-      /** @description NOT_FOUND: There is no such resource. */
+      /** @description [NOT_FOUND](/docs/errors/NOT_FOUND): There is no such resource. */
       404: {
         headers: {
           /** @description Id of this request. */
@@ -7968,7 +8587,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -7985,7 +8604,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -8000,7 +8619,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -8019,11 +8638,17 @@ export type operations = {
       };
     };
   };
-  /** Delivers once more, with the same webhook-id. */
+  /**
+   * Delivers once more, with the same webhook-id.
+   * @description Takes an API key or the session token of a login.
+   */
   postClientsWebhooksDeliveriesIdRedeliver: {
     parameters: {
       path: {
-        /** @description Id of a delivery. */
+        /**
+         * @description Id of a delivery.
+         * @example 0192f0c1-7a3b-7c4d-8e5f-0123456789ab
+         */
         id: string;
       };
     };
@@ -8049,7 +8674,7 @@ export type operations = {
           };
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -8065,11 +8690,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -8085,7 +8710,7 @@ export type operations = {
           });
         };
       };
-      /** @description REAUTH_REQUIRED: Confirm your password or a code first. */
+      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
       403: {
         headers: {
           /** @description Id of this request. */
@@ -8100,7 +8725,7 @@ export type operations = {
           };
         };
       };
-      /** @description NOT_FOUND: There is no such resource. */
+      /** @description [NOT_FOUND](/docs/errors/NOT_FOUND): There is no such resource. */
       404: {
         headers: {
           /** @description Id of this request. */
@@ -8115,7 +8740,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -8132,7 +8757,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -8147,7 +8772,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -8166,7 +8791,10 @@ export type operations = {
       };
     };
   };
-  /** Sends a webhook.test event to the address of the settings. */
+  /**
+   * Sends a webhook.test event to the address of the settings.
+   * @description Takes an API key or the session token of a login.
+   */
   postClientsWebhooksTest: {
     responses: {
       /** @description Success. */
@@ -8188,7 +8816,7 @@ export type operations = {
           };
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -8204,11 +8832,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -8224,7 +8852,7 @@ export type operations = {
           });
         };
       };
-      /** @description REAUTH_REQUIRED: Confirm your password or a code first. */
+      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
       403: {
         headers: {
           /** @description Id of this request. */
@@ -8239,7 +8867,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -8256,7 +8884,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -8271,7 +8899,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -8290,10 +8918,18 @@ export type operations = {
       };
     };
   };
-  /** Ends a login that waits for the second factor. */
+  /**
+   * Ends a login that waits for the second factor.
+   * @description Takes the mfa_token of a login that asked for a second factor.
+   */
   postClientsSecurityLoginMfa: {
     requestBody: {
       content: {
+        /**
+         * @example {
+         *   "code": "492113"
+         * }
+         */
         "application/json": {
           /** @description Six digits of the authenticator app, or a recovery code. */
           code: string;
@@ -8353,9 +8989,9 @@ export type operations = {
         };
       };
       /**
-       * @description VALIDATION_ERROR: The request is not valid. See details.
+       * @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details.
        *
-       * INVALID_CODE: The code is not correct.
+       * [INVALID_CODE](/docs/errors/INVALID_CODE): The code is not correct.
        */
       400: {
         headers: {
@@ -8372,9 +9008,9 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_SESSION: The session is missing, expired or revoked.
+       * @description [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -8390,7 +9026,7 @@ export type operations = {
           });
         };
       };
-      /** @description PAYLOAD_TOO_LARGE: The request body is larger than 64 KiB. */
+      /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
       413: {
         headers: {
           /** @description Id of this request. */
@@ -8405,7 +9041,7 @@ export type operations = {
           };
         };
       };
-      /** @description UNSUPPORTED_MEDIA_TYPE: The request body must be application/json. */
+      /** @description [UNSUPPORTED_MEDIA_TYPE](/docs/errors/UNSUPPORTED_MEDIA_TYPE): The request body must be application/json. */
       415: {
         headers: {
           /** @description Id of this request. */
@@ -8421,9 +9057,9 @@ export type operations = {
         };
       };
       /**
-       * @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again.
+       * @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again.
        *
-       * TOO_MANY_ATTEMPTS: Too many failed verifications for this phone. Wait before trying again.
+       * [TOO_MANY_ATTEMPTS](/docs/errors/TOO_MANY_ATTEMPTS): Too many failed verifications for this phone. Wait before trying again.
        */
       429: {
         headers: {
@@ -8441,7 +9077,7 @@ export type operations = {
           });
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -8456,7 +9092,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -8475,7 +9111,10 @@ export type operations = {
       };
     };
   };
-  /** Whether a second factor is set up. */
+  /**
+   * Whether a second factor is set up.
+   * @description Takes the session token of a login.
+   */
   getClientsSecurityMfa: {
     responses: {
       /** @description Success. */
@@ -8504,9 +9143,9 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_SESSION: The session is missing, expired or revoked.
+       * @description [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -8522,7 +9161,7 @@ export type operations = {
           });
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -8539,7 +9178,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -8554,7 +9193,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -8573,7 +9212,10 @@ export type operations = {
       };
     };
   };
-  /** A secret for an authenticator app; it counts once confirmed, within ten minutes. */
+  /**
+   * A secret for an authenticator app; it counts once confirmed, within ten minutes.
+   * @description Takes the session token of a login.
+   */
   postClientsSecurityMfaEnroll: {
     responses: {
       /** @description Success. */
@@ -8597,9 +9239,9 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_SESSION: The session is missing, expired or revoked.
+       * @description [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -8615,7 +9257,7 @@ export type operations = {
           });
         };
       };
-      /** @description REAUTH_REQUIRED: Confirm your password or a code first. */
+      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
       403: {
         headers: {
           /** @description Id of this request. */
@@ -8630,7 +9272,7 @@ export type operations = {
           };
         };
       };
-      /** @description ALREADY_ENROLLED: This phone has a confirmed enrollment. Pass replace: true to replace it. */
+      /** @description [ALREADY_ENROLLED](/docs/errors/ALREADY_ENROLLED): This phone has a confirmed enrollment. Pass replace: true to replace it. */
       409: {
         headers: {
           /** @description Id of this request. */
@@ -8645,7 +9287,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -8662,7 +9304,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -8677,7 +9319,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -8696,10 +9338,18 @@ export type operations = {
       };
     };
   };
-  /** Turns the second factor on with a code of the new secret. */
+  /**
+   * Turns the second factor on with a code of the new secret.
+   * @description Takes the session token of a login.
+   */
   postClientsSecurityMfaConfirm: {
     requestBody: {
       content: {
+        /**
+         * @example {
+         *   "code": "492113"
+         * }
+         */
         "application/json": {
           /** @description Six digits of the authenticator app, or a recovery code. */
           code: string;
@@ -8727,11 +9377,11 @@ export type operations = {
         };
       };
       /**
-       * @description VALIDATION_ERROR: The request is not valid. See details.
+       * @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details.
        *
-       * TOTP_NOT_ENROLLED: This phone has no active TOTP enrollment.
+       * [TOTP_NOT_ENROLLED](/docs/errors/TOTP_NOT_ENROLLED): This phone has no active TOTP enrollment.
        *
-       * INVALID_CODE: The code is not correct.
+       * [INVALID_CODE](/docs/errors/INVALID_CODE): The code is not correct.
        */
       400: {
         headers: {
@@ -8748,9 +9398,9 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_SESSION: The session is missing, expired or revoked.
+       * @description [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -8766,7 +9416,7 @@ export type operations = {
           });
         };
       };
-      /** @description PAYLOAD_TOO_LARGE: The request body is larger than 64 KiB. */
+      /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
       413: {
         headers: {
           /** @description Id of this request. */
@@ -8781,7 +9431,7 @@ export type operations = {
           };
         };
       };
-      /** @description UNSUPPORTED_MEDIA_TYPE: The request body must be application/json. */
+      /** @description [UNSUPPORTED_MEDIA_TYPE](/docs/errors/UNSUPPORTED_MEDIA_TYPE): The request body must be application/json. */
       415: {
         headers: {
           /** @description Id of this request. */
@@ -8796,7 +9446,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -8813,7 +9463,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -8828,7 +9478,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -8847,10 +9497,18 @@ export type operations = {
       };
     };
   };
-  /** Opens sensitive changes in this session for ten minutes. */
+  /**
+   * Opens sensitive changes in this session for ten minutes.
+   * @description Takes the session token of a login.
+   */
   postClientsSecurityReauth: {
     requestBody: {
       content: {
+        /**
+         * @example {
+         *   "password": "correct horse battery staple"
+         * }
+         */
         "application/json": {
           /** @description The password. */
           password?: string;
@@ -8880,9 +9538,9 @@ export type operations = {
         };
       };
       /**
-       * @description VALIDATION_ERROR: The request is not valid. See details.
+       * @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details.
        *
-       * INVALID_CODE: The code is not correct.
+       * [INVALID_CODE](/docs/errors/INVALID_CODE): The code is not correct.
        */
       400: {
         headers: {
@@ -8899,11 +9557,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_SESSION: The session is missing, expired or revoked.
+       * @description [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        *
-       * INVALID_CREDENTIALS: The credentials are not correct.
+       * [INVALID_CREDENTIALS](/docs/errors/INVALID_CREDENTIALS): The credentials are not correct.
        */
       401: {
         headers: {
@@ -8919,7 +9577,7 @@ export type operations = {
           });
         };
       };
-      /** @description PAYLOAD_TOO_LARGE: The request body is larger than 64 KiB. */
+      /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
       413: {
         headers: {
           /** @description Id of this request. */
@@ -8934,7 +9592,7 @@ export type operations = {
           };
         };
       };
-      /** @description UNSUPPORTED_MEDIA_TYPE: The request body must be application/json. */
+      /** @description [UNSUPPORTED_MEDIA_TYPE](/docs/errors/UNSUPPORTED_MEDIA_TYPE): The request body must be application/json. */
       415: {
         headers: {
           /** @description Id of this request. */
@@ -8949,7 +9607,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -8966,7 +9624,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -8981,7 +9639,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -9000,10 +9658,18 @@ export type operations = {
       };
     };
   };
-  /** Turns the second factor off; the other sessions end. */
+  /**
+   * Turns the second factor off; the other sessions end.
+   * @description Takes the session token of a login.
+   */
   postClientsSecurityMfaDisable: {
     requestBody: {
       content: {
+        /**
+         * @example {
+         *   "password": "correct horse battery staple"
+         * }
+         */
         "application/json": {
           /** @description The password. */
           password?: string;
@@ -9032,11 +9698,11 @@ export type operations = {
         };
       };
       /**
-       * @description VALIDATION_ERROR: The request is not valid. See details.
+       * @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details.
        *
-       * TOTP_NOT_ENROLLED: This phone has no active TOTP enrollment.
+       * [TOTP_NOT_ENROLLED](/docs/errors/TOTP_NOT_ENROLLED): This phone has no active TOTP enrollment.
        *
-       * INVALID_CODE: The code is not correct.
+       * [INVALID_CODE](/docs/errors/INVALID_CODE): The code is not correct.
        */
       400: {
         headers: {
@@ -9053,11 +9719,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_SESSION: The session is missing, expired or revoked.
+       * @description [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        *
-       * INVALID_CREDENTIALS: The credentials are not correct.
+       * [INVALID_CREDENTIALS](/docs/errors/INVALID_CREDENTIALS): The credentials are not correct.
        */
       401: {
         headers: {
@@ -9073,7 +9739,7 @@ export type operations = {
           });
         };
       };
-      /** @description PAYLOAD_TOO_LARGE: The request body is larger than 64 KiB. */
+      /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
       413: {
         headers: {
           /** @description Id of this request. */
@@ -9088,7 +9754,7 @@ export type operations = {
           };
         };
       };
-      /** @description UNSUPPORTED_MEDIA_TYPE: The request body must be application/json. */
+      /** @description [UNSUPPORTED_MEDIA_TYPE](/docs/errors/UNSUPPORTED_MEDIA_TYPE): The request body must be application/json. */
       415: {
         headers: {
           /** @description Id of this request. */
@@ -9103,7 +9769,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -9120,7 +9786,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -9135,7 +9801,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -9154,10 +9820,18 @@ export type operations = {
       };
     };
   };
-  /** New recovery codes; the old ones are void. */
+  /**
+   * New recovery codes; the old ones are void.
+   * @description Takes the session token of a login.
+   */
   postClientsSecurityMfaRecovery: {
     requestBody: {
       content: {
+        /**
+         * @example {
+         *   "password": "correct horse battery staple"
+         * }
+         */
         "application/json": {
           /** @description The password. */
           password?: string;
@@ -9187,11 +9861,11 @@ export type operations = {
         };
       };
       /**
-       * @description VALIDATION_ERROR: The request is not valid. See details.
+       * @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details.
        *
-       * TOTP_NOT_ENROLLED: This phone has no active TOTP enrollment.
+       * [TOTP_NOT_ENROLLED](/docs/errors/TOTP_NOT_ENROLLED): This phone has no active TOTP enrollment.
        *
-       * INVALID_CODE: The code is not correct.
+       * [INVALID_CODE](/docs/errors/INVALID_CODE): The code is not correct.
        */
       400: {
         headers: {
@@ -9208,11 +9882,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_SESSION: The session is missing, expired or revoked.
+       * @description [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        *
-       * INVALID_CREDENTIALS: The credentials are not correct.
+       * [INVALID_CREDENTIALS](/docs/errors/INVALID_CREDENTIALS): The credentials are not correct.
        */
       401: {
         headers: {
@@ -9228,7 +9902,7 @@ export type operations = {
           });
         };
       };
-      /** @description PAYLOAD_TOO_LARGE: The request body is larger than 64 KiB. */
+      /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
       413: {
         headers: {
           /** @description Id of this request. */
@@ -9243,7 +9917,7 @@ export type operations = {
           };
         };
       };
-      /** @description UNSUPPORTED_MEDIA_TYPE: The request body must be application/json. */
+      /** @description [UNSUPPORTED_MEDIA_TYPE](/docs/errors/UNSUPPORTED_MEDIA_TYPE): The request body must be application/json. */
       415: {
         headers: {
           /** @description Id of this request. */
@@ -9258,7 +9932,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -9275,7 +9949,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -9290,7 +9964,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -9309,7 +9983,10 @@ export type operations = {
       };
     };
   };
-  /** The open sessions of the account, newest first. */
+  /**
+   * The open sessions of the account, newest first.
+   * @description Takes the session token of a login.
+   */
   getClientsSecuritySessions: {
     responses: {
       /** @description Success. */
@@ -9352,9 +10029,9 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_SESSION: The session is missing, expired or revoked.
+       * @description [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -9370,7 +10047,7 @@ export type operations = {
           });
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -9387,7 +10064,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -9402,7 +10079,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -9421,11 +10098,17 @@ export type operations = {
       };
     };
   };
-  /** Ends one session of the account. */
+  /**
+   * Ends one session of the account.
+   * @description Takes the session token of a login.
+   */
   deleteClientsSecuritySessionsId: {
     parameters: {
       path: {
-        /** @description Id of a session. */
+        /**
+         * @description Id of a session.
+         * @example 0192f0c1-7a3b-7c4d-8e5f-0123456789ab
+         */
         id: string;
       };
     };
@@ -9448,7 +10131,7 @@ export type operations = {
           };
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -9464,9 +10147,9 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_SESSION: The session is missing, expired or revoked.
+       * @description [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -9482,7 +10165,7 @@ export type operations = {
           });
         };
       };
-      /** @description REAUTH_REQUIRED: Confirm your password or a code first. */
+      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
       403: {
         headers: {
           /** @description Id of this request. */
@@ -9497,7 +10180,7 @@ export type operations = {
           };
         };
       };
-      /** @description NOT_FOUND: There is no such resource. */
+      /** @description [NOT_FOUND](/docs/errors/NOT_FOUND): There is no such resource. */
       404: {
         headers: {
           /** @description Id of this request. */
@@ -9512,7 +10195,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -9529,7 +10212,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -9544,7 +10227,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -9563,7 +10246,10 @@ export type operations = {
       };
     };
   };
-  /** Ends all sessions of the account but the one that makes the call. */
+  /**
+   * Ends all sessions of the account but the one that makes the call.
+   * @description Takes the session token of a login.
+   */
   postClientsSecuritySessionsRevokeOthers: {
     responses: {
       /** @description Success. */
@@ -9586,9 +10272,9 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_SESSION: The session is missing, expired or revoked.
+       * @description [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -9604,7 +10290,7 @@ export type operations = {
           });
         };
       };
-      /** @description REAUTH_REQUIRED: Confirm your password or a code first. */
+      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
       403: {
         headers: {
           /** @description Id of this request. */
@@ -9619,7 +10305,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -9636,7 +10322,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -9651,7 +10337,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -9670,10 +10356,21 @@ export type operations = {
       };
     };
   };
-  /** Connects an own number with an access token, once WhatsApp has confirmed both. */
+  /**
+   * Connects an own number with an access token, once WhatsApp has confirmed both.
+   * @description Takes an API key or the session token of a login.
+   */
   postClientsConnectWhatsapp: {
     requestBody: {
       content: {
+        /**
+         * @example {
+         *   "phone_number_id": "106540352242922",
+         *   "access_token": "EAAG…",
+         *   "waba_id": "102290129340398",
+         *   "display_name": "Example"
+         * }
+         */
         "application/json": {
           /** @description Id of the number at WhatsApp. */
           phone_number_id: string;
@@ -9755,7 +10452,7 @@ export type operations = {
           };
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -9771,11 +10468,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -9791,7 +10488,7 @@ export type operations = {
           });
         };
       };
-      /** @description REAUTH_REQUIRED: Confirm your password or a code first. */
+      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
       403: {
         headers: {
           /** @description Id of this request. */
@@ -9806,7 +10503,7 @@ export type operations = {
           };
         };
       };
-      /** @description NOT_FOUND: There is no such resource. */
+      /** @description [NOT_FOUND](/docs/errors/NOT_FOUND): There is no such resource. */
       404: {
         headers: {
           /** @description Id of this request. */
@@ -9821,7 +10518,7 @@ export type operations = {
           };
         };
       };
-      /** @description PAYLOAD_TOO_LARGE: The request body is larger than 64 KiB. */
+      /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
       413: {
         headers: {
           /** @description Id of this request. */
@@ -9836,7 +10533,7 @@ export type operations = {
           };
         };
       };
-      /** @description UNSUPPORTED_MEDIA_TYPE: The request body must be application/json. */
+      /** @description [UNSUPPORTED_MEDIA_TYPE](/docs/errors/UNSUPPORTED_MEDIA_TYPE): The request body must be application/json. */
       415: {
         headers: {
           /** @description Id of this request. */
@@ -9851,7 +10548,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -9868,7 +10565,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -9883,7 +10580,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -9902,10 +10599,20 @@ export type operations = {
       };
     };
   };
-  /** Connects an own number with the code that Embedded Signup gave to the browser. */
+  /**
+   * Connects an own number with the code that Embedded Signup gave to the browser.
+   * @description Takes an API key or the session token of a login.
+   */
   postClientsWabaEmbeddedSignup: {
     requestBody: {
       content: {
+        /**
+         * @example {
+         *   "code": "492113",
+         *   "waba_id": "102290129340398",
+         *   "phone_number_id": "106540352242922"
+         * }
+         */
         "application/json": {
           /** @description The code; WhatsApp lets it live 30 seconds. */
           code: string;
@@ -9985,7 +10692,7 @@ export type operations = {
           };
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -10001,11 +10708,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -10021,7 +10728,7 @@ export type operations = {
           });
         };
       };
-      /** @description REAUTH_REQUIRED: Confirm your password or a code first. */
+      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
       403: {
         headers: {
           /** @description Id of this request. */
@@ -10036,7 +10743,7 @@ export type operations = {
           };
         };
       };
-      /** @description NOT_FOUND: There is no such resource. */
+      /** @description [NOT_FOUND](/docs/errors/NOT_FOUND): There is no such resource. */
       404: {
         headers: {
           /** @description Id of this request. */
@@ -10051,7 +10758,7 @@ export type operations = {
           };
         };
       };
-      /** @description PAYLOAD_TOO_LARGE: The request body is larger than 64 KiB. */
+      /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
       413: {
         headers: {
           /** @description Id of this request. */
@@ -10066,7 +10773,7 @@ export type operations = {
           };
         };
       };
-      /** @description UNSUPPORTED_MEDIA_TYPE: The request body must be application/json. */
+      /** @description [UNSUPPORTED_MEDIA_TYPE](/docs/errors/UNSUPPORTED_MEDIA_TYPE): The request body must be application/json. */
       415: {
         headers: {
           /** @description Id of this request. */
@@ -10081,7 +10788,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -10098,7 +10805,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -10113,7 +10820,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -10132,7 +10839,10 @@ export type operations = {
       };
     };
   };
-  /** The own number and its template; connection is null while there is none. */
+  /**
+   * The own number and its template; connection is null while there is none.
+   * @description Takes an API key or the session token of a login.
+   */
   getClientsWabaDetails: {
     responses: {
       /** @description Success. */
@@ -10205,11 +10915,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -10225,7 +10935,7 @@ export type operations = {
           });
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -10242,7 +10952,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -10257,7 +10967,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -10276,7 +10986,10 @@ export type operations = {
       };
     };
   };
-  /** Asks WhatsApp for the state of the template now. */
+  /**
+   * Asks WhatsApp for the state of the template now.
+   * @description Takes an API key or the session token of a login.
+   */
   postClientsWabaTemplateCheck: {
     responses: {
       /** @description Success. */
@@ -10307,7 +11020,7 @@ export type operations = {
           };
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -10323,11 +11036,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -10343,7 +11056,7 @@ export type operations = {
           });
         };
       };
-      /** @description REAUTH_REQUIRED: Confirm your password or a code first. */
+      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
       403: {
         headers: {
           /** @description Id of this request. */
@@ -10358,7 +11071,7 @@ export type operations = {
           };
         };
       };
-      /** @description NOT_FOUND: There is no such resource. */
+      /** @description [NOT_FOUND](/docs/errors/NOT_FOUND): There is no such resource. */
       404: {
         headers: {
           /** @description Id of this request. */
@@ -10373,7 +11086,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -10390,7 +11103,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -10405,7 +11118,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -10424,7 +11137,10 @@ export type operations = {
       };
     };
   };
-  /** Creates the template in the account's language, or adopts the one that exists. */
+  /**
+   * Creates the template in the account's language, or adopts the one that exists.
+   * @description Takes an API key or the session token of a login.
+   */
   postClientsWabaTemplateCreate: {
     responses: {
       /** @description Success. */
@@ -10455,7 +11171,7 @@ export type operations = {
           };
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -10471,11 +11187,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -10491,7 +11207,7 @@ export type operations = {
           });
         };
       };
-      /** @description REAUTH_REQUIRED: Confirm your password or a code first. */
+      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
       403: {
         headers: {
           /** @description Id of this request. */
@@ -10506,7 +11222,7 @@ export type operations = {
           };
         };
       };
-      /** @description NOT_FOUND: There is no such resource. */
+      /** @description [NOT_FOUND](/docs/errors/NOT_FOUND): There is no such resource. */
       404: {
         headers: {
           /** @description Id of this request. */
@@ -10521,7 +11237,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -10538,7 +11254,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -10553,7 +11269,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -10572,7 +11288,10 @@ export type operations = {
       };
     };
   };
-  /** Disconnects the own number and deletes its token. Repeatable. */
+  /**
+   * Disconnects the own number and deletes its token. Repeatable.
+   * @description Takes an API key or the session token of a login.
+   */
   postClientsWabaDisconnect: {
     responses: {
       /** @description Success. */
@@ -10598,11 +11317,11 @@ export type operations = {
         };
       };
       /**
-       * @description INVALID_API_KEY: The Authorization header is missing or the API key is not valid.
+       * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
-       * INVALID_SESSION: The session is missing, expired or revoked.
+       * [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
-       * ACCOUNT_SUSPENDED: This account is suspended.
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
        */
       401: {
         headers: {
@@ -10618,7 +11337,7 @@ export type operations = {
           });
         };
       };
-      /** @description REAUTH_REQUIRED: Confirm your password or a code first. */
+      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
       403: {
         headers: {
           /** @description Id of this request. */
@@ -10633,7 +11352,7 @@ export type operations = {
           };
         };
       };
-      /** @description RATE_LIMIT_EXCEEDED: Too many requests. Wait before trying again. */
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
       429: {
         headers: {
           /** @description Id of this request. */
@@ -10650,7 +11369,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -10665,7 +11384,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -10684,8 +11403,28 @@ export type operations = {
       };
     };
   };
-  /** Stripe's webhook: signed news of payments; each is booked once. */
+  /**
+   * Stripe's webhook: signed news of payments; each is booked once.
+   * @description Takes no credential.
+   */
   postInboundPayments: {
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *   "id": "evt_1Q",
+         *   "type": "checkout.session.completed",
+         *   "data": {
+         *     "object": {
+         *       "id": "cs_live_a1b2c3",
+         *       "payment_status": "paid"
+         *     }
+         *   }
+         * }
+         */
+        "application/json": Record<string, never>;
+      };
+    };
     responses: {
       /** @description Taken. */
       200: {
@@ -10701,7 +11440,7 @@ export type operations = {
       403: {
         content: never;
       };
-      /** @description PAYLOAD_TOO_LARGE: The request body is larger than 64 KiB. */
+      /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
       413: {
         headers: {
           /** @description Id of this request. */
@@ -10716,7 +11455,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -10731,7 +11470,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -10750,7 +11489,10 @@ export type operations = {
       };
     };
   };
-  /** Meta's handshake: answers the challenge to whoever knows the verify token. */
+  /**
+   * Meta's handshake: answers the challenge to whoever knows the verify token.
+   * @description Takes no credential.
+   */
   getInboundWhatsapp: {
     responses: {
       /** @description Taken. */
@@ -10767,7 +11509,22 @@ export type operations = {
       403: {
         content: never;
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [METHOD_NOT_ALLOWED](/docs/errors/METHOD_NOT_ALLOWED): This path does not support the method. See the Allow header. */
+      405: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "METHOD_NOT_ALLOWED";
+            };
+          };
+        };
+      };
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -10782,7 +11539,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -10801,8 +11558,40 @@ export type operations = {
       };
     };
   };
-  /** WhatsApp's receipts and news of templates and accounts, signed by Meta over the raw body. */
+  /**
+   * WhatsApp's receipts and news of templates and accounts, signed by Meta over the raw body.
+   * @description Takes no credential.
+   */
   postInboundWhatsapp: {
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *   "object": "whatsapp_business_account",
+         *   "entry": [
+         *     {
+         *       "id": "102290129340398",
+         *       "changes": [
+         *         {
+         *           "field": "messages",
+         *           "value": {
+         *             "statuses": [
+         *               {
+         *                 "id": "wamid.HBgL",
+         *                 "status": "delivered",
+         *                 "timestamp": "1795176002"
+         *               }
+         *             ]
+         *           }
+         *         }
+         *       ]
+         *     }
+         *   ]
+         * }
+         */
+        "application/json": Record<string, never>;
+      };
+    };
     responses: {
       /** @description Taken. */
       200: {
@@ -10814,7 +11603,7 @@ export type operations = {
           "text/plain": unknown;
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -10833,7 +11622,7 @@ export type operations = {
       403: {
         content: never;
       };
-      /** @description PAYLOAD_TOO_LARGE: The request body is larger than 64 KiB. */
+      /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
       413: {
         headers: {
           /** @description Id of this request. */
@@ -10848,7 +11637,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -10863,7 +11652,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -10882,8 +11671,29 @@ export type operations = {
       };
     };
   };
-  /** Telegram's updates, authenticated by the secret header. */
+  /**
+   * Telegram's updates, authenticated by the secret header.
+   * @description Takes no credential.
+   */
   postInboundTelegram: {
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *   "update_id": 10000,
+         *   "message": {
+         *     "message_id": 1,
+         *     "chat": {
+         *       "id": 42,
+         *       "type": "private"
+         *     },
+         *     "text": "/start kZ0p"
+         *   }
+         * }
+         */
+        "application/json": Record<string, never>;
+      };
+    };
     responses: {
       /** @description Taken. */
       200: {
@@ -10895,7 +11705,7 @@ export type operations = {
           "text/plain": unknown;
         };
       };
-      /** @description VALIDATION_ERROR: The request is not valid. See details. */
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
       400: {
         headers: {
           /** @description Id of this request. */
@@ -10914,7 +11724,7 @@ export type operations = {
       403: {
         content: never;
       };
-      /** @description PAYLOAD_TOO_LARGE: The request body is larger than 64 KiB. */
+      /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
       413: {
         headers: {
           /** @description Id of this request. */
@@ -10929,7 +11739,7 @@ export type operations = {
           };
         };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -10944,7 +11754,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
@@ -10963,10 +11773,13 @@ export type operations = {
       };
     };
   };
-  /** This API as an OpenAPI 3.1 document. */
+  /**
+   * This API as an OpenAPI 3.1 document.
+   * @description Takes no credential.
+   */
   getOpenapiJson: {
     responses: {
-      /** @description Taken. */
+      /** @description The document. */
       200: {
         headers: {
           /** @description Id of this request. */
@@ -10976,11 +11789,22 @@ export type operations = {
           "application/json": unknown;
         };
       };
-      /** @description Not signed by the provider. */
-      403: {
-        content: never;
+      /** @description [METHOD_NOT_ALLOWED](/docs/errors/METHOD_NOT_ALLOWED): This path does not support the method. See the Allow header. */
+      405: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "METHOD_NOT_ALLOWED";
+            };
+          };
+        };
       };
-      /** @description INTERNAL_ERROR: Something went wrong on our side. It is safe to retry. */
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
       500: {
         headers: {
           /** @description Id of this request. */
@@ -10995,7 +11819,7 @@ export type operations = {
           };
         };
       };
-      /** @description SERVICE_UNAVAILABLE: The service cannot take this request at the moment. Nothing was done. */
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
       503: {
         headers: {
           /** @description Id of this request. */
