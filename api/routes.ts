@@ -10,6 +10,7 @@ import { keyRoutes } from './routes/keys.ts';
 import { limitRoutes } from './routes/limits.ts';
 import { metaRoutes } from './routes/meta.ts';
 import { otpRoutes } from './routes/otp.ts';
+import { playgroundRoutes } from './routes/playground.ts';
 import { reportRoutes } from './routes/reports.ts';
 import { securityRoutes } from './routes/security.ts';
 import { totpRoutes } from './routes/totp.ts';
@@ -20,6 +21,7 @@ export const routes: readonly Route[] = [
   ...healthRoutes,
   ...otpRoutes,
   ...totpRoutes,
+  ...playgroundRoutes,
   ...accessRoutes,
   ...accountRoutes,
   ...keyRoutes,

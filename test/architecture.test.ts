@@ -26,6 +26,7 @@ const row = [
   'lib/links',
   'lib/otp',
   'lib/recovery',
+  'lib/playground',
   'lib/totp',
   'lib/reports',
   'lib/capacity',

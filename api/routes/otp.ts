@@ -29,7 +29,8 @@ import { route } from '../route.ts';
 
 const tag = 'One-time codes';
 
-const sendErrors: readonly ErrorCode[] = [
+/** What a send or deliver can answer beside what every call can. */
+export const sendErrors: readonly ErrorCode[] = [
   'INVALID_PHONE',
   'TEMPLATE_NOT_READY',
   'CHANNEL_NOT_LINKED',

@@ -87,6 +87,20 @@ export type paths = {
      */
     get: operations["getClientsTotpLog"];
   };
+  "/v1/playground/send": {
+    /**
+     * Send a code without an account.
+     * @description In the sandbox, unless the operator switched real delivery on: nothing goes out, and preview is what the phone would show. Magic numbers give their errors here too. Takes no credential.
+     */
+    post: operations["postPlaygroundSend"];
+  };
+  "/v1/playground/verify": {
+    /**
+     * Check a code that the playground sent.
+     * @description Takes no credential.
+     */
+    post: operations["postPlaygroundVerify"];
+  };
   "/v1/clients/register": {
     /**
      * Makes an account with a first live and a first test key.
@@ -2625,6 +2639,442 @@ export type operations = {
               code?: "INTERNAL_ERROR";
             };
           };
+        };
+      };
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
+      503: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+          /** @description Seconds to wait. */
+          "Retry-After"?: number;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "SERVICE_UNAVAILABLE";
+            };
+          };
+        };
+      };
+    };
+  };
+  /**
+   * Send a code without an account.
+   * @description In the sandbox, unless the operator switched real delivery on: nothing goes out, and preview is what the phone would show. Magic numbers give their errors here too. Takes no credential.
+   */
+  postPlaygroundSend: {
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *   "phone": "+14155550123",
+         *   "turnstile_token": "0.mF74FV8wEufAWhIGrHlxbNeWzQTxZNQj"
+         * }
+         */
+        "application/json": {
+          /** @description Phone number in E.164: a plus sign, a first digit 1-9, then 6 to 14 more digits. */
+          phone: string;
+          /** @description Token of the bot check, where it is configured. */
+          turnstile_token?: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Success. */
+      200: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": {
+            data: {
+              /** @description Id of a message. */
+              message_id: string;
+              /**
+               * @description Always sent: a channel took the message.
+               * @enum {string}
+               */
+              status: "sent";
+              /** @description Seconds the code stays valid. */
+              expires_in: number;
+              /** @description Seconds until the next try. */
+              cooldown_seconds: number;
+              /**
+               * @description Whether a real message went out.
+               * @enum {string}
+               */
+              delivery: "sandbox" | "live";
+              /** @description Null when a real phone shows it. */
+              preview: ({
+                /**
+                 * @description Channel.
+                 * @enum {string}
+                 */
+                channel: "whatsapp" | "telegram";
+                /** @description What the phone would show. */
+                text: string;
+                /** @description Exactly six digits. */
+                code: string;
+              }) | null;
+            };
+          };
+        };
+      };
+      /**
+       * @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details.
+       *
+       * [INVALID_PHONE](/docs/errors/INVALID_PHONE): This phone number is not valid or cannot be reached here.
+       *
+       * [CENTRAL_WHATSAPP_UNSUPPORTED_REGION](/docs/errors/CENTRAL_WHATSAPP_UNSUPPORTED_REGION): The shared sending number does not serve this destination. Connect your own number.
+       *
+       * [INTL_PRICING_NOT_CONFIGURED](/docs/errors/INTL_PRICING_NOT_CONFIGURED): No price is configured for this destination on your account.
+       *
+       * [INTL_PRICE_BELOW_COST](/docs/errors/INTL_PRICE_BELOW_COST): The price configured for this destination is below its delivery cost. The send was held.
+       */
+      400: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & ({
+            error?: {
+              /** @enum {unknown} */
+              code?: "VALIDATION_ERROR" | "INVALID_PHONE" | "CENTRAL_WHATSAPP_UNSUPPORTED_REGION" | "INTL_PRICING_NOT_CONFIGURED" | "INTL_PRICE_BELOW_COST";
+            };
+          });
+        };
+      };
+      /**
+       * @description [INSUFFICIENT_CREDITS](/docs/errors/INSUFFICIENT_CREDITS): The balance is below the amount required.
+       *
+       * [DEPOSIT_REQUIRED](/docs/errors/DEPOSIT_REQUIRED): This account has never made a deposit.
+       *
+       * [FREE_TRIAL_EXHAUSTED](/docs/errors/FREE_TRIAL_EXHAUSTED): The free verifications of this account are used up.
+       */
+      402: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & ({
+            error?: {
+              /** @enum {unknown} */
+              code?: "INSUFFICIENT_CREDITS" | "DEPOSIT_REQUIRED" | "FREE_TRIAL_EXHAUSTED";
+            };
+          });
+        };
+      };
+      /** @description [CENTRAL_WHATSAPP_CONNECT_REQUIRED](/docs/errors/CENTRAL_WHATSAPP_CONNECT_REQUIRED): Your allowance on the shared sending number is used up. Connect your own number. */
+      403: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "CENTRAL_WHATSAPP_CONNECT_REQUIRED";
+            };
+          };
+        };
+      };
+      /** @description [NOT_FOUND](/docs/errors/NOT_FOUND): There is no such resource. */
+      404: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "NOT_FOUND";
+            };
+          };
+        };
+      };
+      /**
+       * @description [IDEMPOTENCY_KEY_IN_PROGRESS](/docs/errors/IDEMPOTENCY_KEY_IN_PROGRESS): A request with this Idempotency-Key is still being processed.
+       *
+       * [TEMPLATE_NOT_READY](/docs/errors/TEMPLATE_NOT_READY): The message template is not approved on the sending number yet.
+       *
+       * [CHANNEL_NOT_LINKED](/docs/errors/CHANNEL_NOT_LINKED): The recipient cannot be reached on WhatsApp and has not linked Telegram. Nothing was delivered.
+       */
+      409: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & ({
+            error?: {
+              /** @enum {unknown} */
+              code?: "IDEMPOTENCY_KEY_IN_PROGRESS" | "TEMPLATE_NOT_READY" | "CHANNEL_NOT_LINKED";
+            };
+          });
+        };
+      };
+      /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
+      413: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "PAYLOAD_TOO_LARGE";
+            };
+          };
+        };
+      };
+      /** @description [UNSUPPORTED_MEDIA_TYPE](/docs/errors/UNSUPPORTED_MEDIA_TYPE): The request body must be application/json. */
+      415: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "UNSUPPORTED_MEDIA_TYPE";
+            };
+          };
+        };
+      };
+      /** @description [IDEMPOTENCY_KEY_REUSED](/docs/errors/IDEMPOTENCY_KEY_REUSED): This Idempotency-Key was used with a different request. */
+      422: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "IDEMPOTENCY_KEY_REUSED";
+            };
+          };
+        };
+      };
+      /**
+       * @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again.
+       *
+       * [CENTRAL_WHATSAPP_LIMIT](/docs/errors/CENTRAL_WHATSAPP_LIMIT): The hourly limit on the shared sending number is reached.
+       *
+       * [SPEND_CAP_EXCEEDED](/docs/errors/SPEND_CAP_EXCEEDED): The hourly spend cap is reached. It resets by itself.
+       */
+      429: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+          /** @description Seconds to wait. */
+          "Retry-After"?: number;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & ({
+            error?: {
+              /** @enum {unknown} */
+              code?: "RATE_LIMIT_EXCEEDED" | "CENTRAL_WHATSAPP_LIMIT" | "SPEND_CAP_EXCEEDED";
+            };
+          });
+        };
+      };
+      /**
+       * @description [DELIVERY_FAILED](/docs/errors/DELIVERY_FAILED): No channel delivered the code. It is safe to retry.
+       *
+       * [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry.
+       */
+      500: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & ({
+            error?: {
+              /** @enum {unknown} */
+              code?: "DELIVERY_FAILED" | "INTERNAL_ERROR";
+            };
+          });
+        };
+      };
+      /**
+       * @description [TELEGRAM_UNAVAILABLE](/docs/errors/TELEGRAM_UNAVAILABLE): Telegram is not available at the moment.
+       *
+       * [CENTRAL_WHATSAPP_PAUSED](/docs/errors/CENTRAL_WHATSAPP_PAUSED): The shared sending number is paused. A connected number of your own is not affected.
+       *
+       * [FREE_TRIAL_PAUSED](/docs/errors/FREE_TRIAL_PAUSED): The free trial is paused at the moment.
+       *
+       * [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done.
+       */
+      503: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+          /** @description Seconds to wait. */
+          "Retry-After"?: number;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & ({
+            error?: {
+              /** @enum {unknown} */
+              code?: "TELEGRAM_UNAVAILABLE" | "CENTRAL_WHATSAPP_PAUSED" | "FREE_TRIAL_PAUSED" | "SERVICE_UNAVAILABLE";
+            };
+          });
+        };
+      };
+    };
+  };
+  /**
+   * Check a code that the playground sent.
+   * @description Takes no credential.
+   */
+  postPlaygroundVerify: {
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *   "phone": "+14155550123",
+         *   "code": "492113"
+         * }
+         */
+        "application/json": {
+          /** @description Phone number in E.164: a plus sign, a first digit 1-9, then 6 to 14 more digits. */
+          phone: string;
+          /** @description Exactly six digits. */
+          code: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Success. */
+      200: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": {
+            data: {
+              /** @description Always true; a wrong code is an error. */
+              verified: boolean;
+            };
+          };
+        };
+      };
+      /**
+       * @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details.
+       *
+       * [OTP_NOT_FOUND](/docs/errors/OTP_NOT_FOUND): The code expired, was already used, or was never sent to this phone.
+       *
+       * [INVALID_CODE](/docs/errors/INVALID_CODE): The code is not correct.
+       */
+      400: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & ({
+            error?: {
+              /** @enum {unknown} */
+              code?: "VALIDATION_ERROR" | "OTP_NOT_FOUND" | "INVALID_CODE";
+            };
+          });
+        };
+      };
+      /** @description [NOT_FOUND](/docs/errors/NOT_FOUND): There is no such resource. */
+      404: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "NOT_FOUND";
+            };
+          };
+        };
+      };
+      /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
+      413: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "PAYLOAD_TOO_LARGE";
+            };
+          };
+        };
+      };
+      /** @description [UNSUPPORTED_MEDIA_TYPE](/docs/errors/UNSUPPORTED_MEDIA_TYPE): The request body must be application/json. */
+      415: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "UNSUPPORTED_MEDIA_TYPE";
+            };
+          };
+        };
+      };
+      /**
+       * @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again.
+       *
+       * [TOO_MANY_ATTEMPTS](/docs/errors/TOO_MANY_ATTEMPTS): Too many failed verifications for this phone. Wait before trying again.
+       */
+      429: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+          /** @description Seconds to wait. */
+          "Retry-After"?: number;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & ({
+            error?: {
+              /** @enum {unknown} */
+              code?: "RATE_LIMIT_EXCEEDED" | "TOO_MANY_ATTEMPTS";
+            };
+          });
+        };
+      };
+      /**
+       * @description [BILLING_ERROR](/docs/errors/BILLING_ERROR): The verification succeeded and stands, but it could not be billed yet.
+       *
+       * [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry.
+       */
+      500: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & ({
+            error?: {
+              /** @enum {unknown} */
+              code?: "BILLING_ERROR" | "INTERNAL_ERROR";
+            };
+          });
         };
       };
       /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */

@@ -1,6 +1,6 @@
 // What a send or a TOTP verification costs and whether the account may make it: the one gate before anything is done.
 
-import { platformAccountId } from '../accounts/platform.ts';
+import { isOwnAccount } from '../accounts/platform.ts';
 import type { Account } from '../accounts/rules.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { hour } from '../kernel/clock.ts';
@@ -80,7 +80,7 @@ const extrasOf = (code: ErrorCode, now: number): ErrorExtras => {
 
 /** Sandbox and platform are never charged nor asked. */
 const free = (account: Account, mode: Mode): Quote | undefined => {
-  if (account.id === platformAccountId) return { plan: 'per_message', priceMicros: 0 };
+  if (isOwnAccount(account.id)) return { plan: 'per_message', priceMicros: 0 };
   return mode === 'test' ? { plan: account.billingPlan, priceMicros: 0 } : undefined;
 };
 

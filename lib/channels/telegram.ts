@@ -41,7 +41,8 @@ const readAnswer = ({ status, text }: HttpAnswer): ChannelResult => {
   };
 };
 
-const codeText = (code: string, minutes: number): string =>
+/** The message a code goes out in, as Telegram's HTML. */
+export const codeText = (code: string, minutes: number): string =>
   `Your verification code is <code>${code}</code>\n\nIt is valid for ${minutes} minutes. Do not share it with anybody.`;
 
 /** The Bot API at `baseUrl` as the bot of `token`. Calls never throw: what failed is in the result. */

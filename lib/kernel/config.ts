@@ -137,6 +137,12 @@ export const settings = {
     'Settled messages a day must have to count for the safety floor.',
   ),
 
+  playground: setting(
+    'PLAYGROUND',
+    oneOf('off', 'sandbox', 'live').default('sandbox'),
+    'What trying it out without an account does. sandbox: shows what a phone would show. live: sends real messages, which nobody pays for. off: answers NOT_FOUND.',
+  ),
+
   webhookAllowedHosts: setting(
     'WEBHOOK_ALLOWED_HOSTS',
     commaList(/[A-Za-z0-9.:[\]-]+/),

@@ -6,7 +6,15 @@ export const providerSettings = {
   turnstileSecret: secret(
     'TURNSTILE_SECRET',
     text().allow('').default(''),
-    'Secret of Cloudflare Turnstile. Empty: registering asks for no bot check.',
+    'Secret of Cloudflare Turnstile. Empty: registering and the playground ask for no bot check.',
+  ),
+  turnstileSiteKey: setting(
+    'TURNSTILE_SITE_KEY',
+    text()
+      .pattern(/^[\w.-]{1,100}$/)
+      .allow('')
+      .default(''),
+    'Site key of Cloudflare Turnstile, which the page of the playground shows. Empty: it shows no bot check.',
   ),
   turnstileBaseUrl: setting(
     'TURNSTILE_BASE_URL',

@@ -27,7 +27,12 @@ export type AdmissionLimits = {
    * The same for a playground send, which has no account: the playground's own recipient rows, the recipient's rows
    * across all accounts, and the source address (`sourceKey`: an IPv4 address or an IPv6 /64). Throws RedisUnavailable.
    */
-  admitPlayground(request: { phoneKey: string; sourceKey: string }): Promise<Admission>;
+  admitPlayground(request: {
+    phoneKey: string;
+    sourceKey: string;
+    /** The sandbox counts apart from what real recipients get; live by default. */
+    mode?: Subject['mode'];
+  }): Promise<Admission>;
   /**
    * For a send that delivered nothing: removes its account-and-phone entries, so that the same user may try again.
    * What protects the recipient and the account stays taken. Call once per receipt. Throws RedisUnavailable.
@@ -155,8 +160,8 @@ export const createAdmission = (deps: AdmissionDeps): AdmissionLimits => {
 
   return {
     admit: (request) => admitAs(request.operation, request.tier, request),
-    admitPlayground: (request) =>
-      admitAs('playground', standardTier, { ...request, accountId: '', keyId: '', mode: 'live' }),
+    admitPlayground: ({ mode = 'live', ...request }) =>
+      admitAs('playground', standardTier, { ...request, accountId: '', keyId: '', mode }),
     giveBack,
     usage,
   };

@@ -6,6 +6,8 @@ export type Operation =
   | 'deliver'
   | 'verify'
   | 'playground'
+  | 'playground_verify'
+  | 'playground_live'
   | 'telegram_link'
   | 'unauthenticated'
   | 'status'
@@ -197,6 +199,16 @@ export const readTable = [
     ...guarding('unauthenticated', 'is', 'Unauthenticated source IP (send backstop)'),
     dimension: 'source_ip',
     group: 'source',
+  }),
+  row('playground_verify', 60, hour, {
+    ...guarding('playground_verify', 'gv', 'Same source IP (playground verify)'),
+    dimension: 'source_ip',
+    group: 'source',
+  }),
+  // Real messages that nobody pays for: without an end over all visitors they would be worth pumping.
+  row('playground_live', 100, hour, {
+    ...guarding('playground_live', 'gl', 'Playground with real delivery, all visitors'),
+    dimension: 'playground',
   }),
   row('register', 5, hour, {
     ...guarding('register', 'ri', 'Same source IP (register)'),

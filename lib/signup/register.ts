@@ -12,6 +12,7 @@ import {
   type Registration,
   signupKeysContext,
 } from './create.ts';
+import { requireHuman } from './human.ts';
 
 export type SignUpDeps = CreateDeps & { reads: ReadLimiter; turnstile: Turnstile | undefined };
 
@@ -20,27 +21,6 @@ export type SignUp = Registration & {
   turnstileToken: string | undefined;
   ip: string;
   source: string;
-};
-
-const retrySeconds = 5;
-
-// The token works once, so it is looked at last: a mistake in another field does not use it up.
-const requireHuman = async ({ turnstile }: SignUpDeps, command: SignUp): Promise<void> => {
-  if (!turnstile) return;
-  const { turnstileToken: token, ip } = command;
-  if (token === undefined) throw invalid({ field: 'turnstile_token', issue: 'is required' });
-  const verdict = await turnstile.check({ token, ip });
-  if (verdict === 'unavailable') {
-    throw fail(
-      'SERVICE_UNAVAILABLE',
-      { retry_after_seconds: retrySeconds },
-      { message: 'The bot check cannot be reached at the moment. Nothing was done.' },
-    );
-  }
-  if (verdict === 'refused') {
-    const issue = 'was not accepted; it works once and for five minutes, so take a new one';
-    throw invalid({ field: 'turnstile_token', issue });
-  }
 };
 
 /**
