@@ -31,13 +31,16 @@ const logRequest = (log: Log, ctx: Context, startedAt: number): void => {
   );
 };
 
+type Activity = { requests: number };
+
 /** The outermost layer of the API. */
 export const requestContext =
-  (log: Log): Middleware<RequestState> =>
+  ({ log, activity }: { log: Log; activity: Activity }): Middleware<RequestState> =>
   async (ctx: Context, next: Next) => {
     const startedAt = performance.now();
     ctx.state.requestId = requestIdOf(ctx.get('X-Request-Id'));
     ctx.state.route = 'none';
+    activity.requests++;
     ctx.set('X-Request-Id', ctx.state.requestId);
     ctx.set('Cache-Control', 'no-store');
     ctx.set('X-Content-Type-Options', 'nosniff');
@@ -53,6 +56,7 @@ export const requestContext =
       }
       answerError(ctx, error);
     }
+    activity.requests--;
     logRequest(log, ctx, startedAt);
   };
 

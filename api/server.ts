@@ -20,7 +20,7 @@ export const createServer = (app: ApiApp, routes: readonly Route[]): Koa<Request
   const koa = new Koa<RequestState>({ proxy: app.config.trustedProxies > 0 });
   koa.maxIpsCount = app.config.trustedProxies;
   koa.silent = true;
-  koa.use(requestContext(app.log));
+  koa.use(requestContext(app));
   koa.use(mount(app, routes).routes() as Koa.Middleware<RequestState>);
   koa.use((ctx) => {
     const allowed = methodsAt(routes, ctx.path);

@@ -12,6 +12,7 @@ import { type AppOptions, type House, openHouse } from './house.ts';
 import { createHttp } from './infra/http.ts';
 import { createOutbound } from './infra/outbound.ts';
 import type { Config } from './kernel/config.ts';
+import { version } from './kernel/version.ts';
 import { createAuthenticate } from './keys/authenticate.ts';
 import { createKeyUses } from './keys/uses.ts';
 import { createPumpingCounter } from './pumping/count.ts';
@@ -23,8 +24,6 @@ import { createThrottle } from './security/throttle.ts';
 import { createAuthenticateSession } from './sessions/authenticate.ts';
 import { createDeliverer } from './webhooks/deliver.ts';
 import { createEndpoints } from './webhooks/dispatch.ts';
-
-export const version = '0.1.0';
 
 const turnstileTimeoutMs = 5_000;
 

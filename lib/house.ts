@@ -24,6 +24,7 @@ import type { Config } from './kernel/config.ts';
 import type { Log } from './kernel/log.ts';
 import { createRecipientKeys } from './kernel/recipients.ts';
 import { createSealer } from './kernel/secrets.ts';
+import { version } from './kernel/version.ts';
 import { createRevocations } from './keys/revocations.ts';
 import { createKeyStore } from './keys/store.ts';
 import { createAdmission } from './limits/admission.ts';
@@ -33,6 +34,9 @@ import { createAnnouncer } from './messages/announce.ts';
 import { createHistory } from './messages/history.ts';
 import { createMessageStore } from './messages/store.ts';
 import { createLiveStore } from './otp/store.ts';
+import { createHeart } from './pulse/heart.ts';
+import { createMetrics } from './pulse/metrics.ts';
+import { createPulseStore } from './pulse/store.ts';
 import { createPumpingStore } from './pumping/store.ts';
 import { createReportStore } from './reports/store.ts';
 import { createChallengeStore } from './security/challenge-store.ts';
@@ -146,16 +150,34 @@ const openMoney = (
   };
 };
 
+/** What the process counts, and the heart that reports it. */
+const openPulse = ({ db, redis, broker }: Infra, options: Required<AppOptions>) => {
+  const { config, clock, log, processName: name } = options;
+  const metrics = createMetrics();
+  const pulses = createPulseStore({ db, redis, prefix: config.keyPrefix });
+  /** Requests that are not answered yet. */
+  const activity = { requests: 0 };
+  const heart = createHeart({
+    ...{ name, version, pulses, broker, redis, clock, log },
+    registry: metrics.registry,
+    requests: () => activity.requests,
+  });
+  return { metrics, pulses, heart, activity };
+};
+
 /** What every process shares: sockets, stores and settings, opened together and closed together. */
 export const openHouse = async (options: AppOptions) => {
   const full: Required<AppOptions> = { clock: systemClock, ...options };
   const infra = openInfra(full);
   const stores = openStores(infra, full);
   const { config, clock, log } = full;
+  const pulse = openPulse(infra, full);
   // Without Redis the process starts all the same, and answers 503 until it is there.
   await Promise.all([
     infra.broker.start(),
-    redisReady(infra.redis, patienceMs).catch(() => undefined),
+    redisReady(infra.redis, patienceMs)
+      .catch(() => undefined)
+      .then(pulse.heart.start),
   ]);
   await stores.revocations.start();
   const money = openMoney({ ...stores, ...full });
@@ -166,12 +188,13 @@ export const openHouse = async (options: AppOptions) => {
     await stores.messages.drain();
     await stores.attempts.drain();
     await infra.broker.close();
+    await pulse.heart.stop();
     await closeRedis(infra.redis);
     await infra.db.destroy();
   };
   const { trialVerifications, floorMinimumDaily, codePeppers: peppers } = config;
   const settings = { config, clock, log, peppers, trialVerifications, floorMinimumDaily };
-  return { ...infra, ...stores, ...money, ...settings, close };
+  return { ...infra, ...stores, ...money, ...pulse, ...settings, close };
 };
 
 export type House = Awaited<ReturnType<typeof openHouse>>;

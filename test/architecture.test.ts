@@ -10,6 +10,7 @@ const row = [
   'lib/kernel',
   'lib/jobs.ts',
   'lib/infra',
+  'lib/pulse',
   'lib/channels',
   'lib/messages',
   'lib/accounts',

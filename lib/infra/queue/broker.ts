@@ -54,6 +54,8 @@ export type Broker = {
   consume<P>(job: Job<P>, handle: Handler<P>, options?: { prefetch?: number }): Promise<Consumer>;
   /** Messages ready in a queue, and its consumers. @throws BrokerUnavailable, amqplib's error (code 404) */
   depth(queue: string): Promise<{ ready: number; consumers: number }>;
+  /** Jobs this process works on, by job, for every job it consumes. */
+  inHand(): Record<string, number>;
   /**
    * Counters since the start (published, returned, nacked, unknown, refused, replyLost, reconnects, channelDeaths,
    * cancelled, `<job>.<outcome>`), and `unconfirmed` as it is now.
@@ -155,6 +157,7 @@ export const createBroker = (options: BrokerOptions): Broker => {
     consume: (job, handle, { prefetch = job.prefetch } = {}) =>
       receiving.consume(job, handle, prefetch),
     depth: receiving.depth,
+    inHand: receiving.inHand,
     stats: () => ({ ...publisher.counts(), ...counts }),
     close: async () => {
       up.reject(new BrokerUnavailable('this process is closing'));

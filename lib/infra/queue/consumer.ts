@@ -13,6 +13,9 @@ export type Consumer = {
 };
 
 export type AttachableConsumer = Consumer & {
+  job: string;
+  /** Jobs that are being worked on. */
+  inHand(): number;
   /** Consumes on a new connection. */
   attach(model: ChannelModel): Promise<void>;
   detach(): void;
@@ -87,6 +90,8 @@ export const createConsumer = <P>(
     });
 
   return {
+    job: job.name,
+    inHand: () => inHand,
     attach: async (model) => {
       if (stopping) return;
       const again = Math.min(prefetch, maxAgainPrefetch);

@@ -20,6 +20,8 @@ export type Receiving = {
   connected(): boolean;
   consume<P>(job: Job<P>, handle: Handler<P>, prefetch: number): Promise<Consumer>;
   depth(queue: string): Promise<{ ready: number; consumers: number }>;
+  /** Jobs in hand by job, for every job that is consumed here. */
+  inHand(): Record<string, number>;
   /** Stops all consumers, then the connection. */
   close(): Promise<void>;
 };
@@ -88,6 +90,8 @@ export const createReceiving = (options: ReceivingOptions): Receiving => {
     start: connection.start,
     connected: () => current !== undefined,
     depth: (queue) => depthOf(current, queue),
+    inHand: () =>
+      Object.fromEntries([...consumers].map((consumer) => [consumer.job, consumer.inHand()])),
     close: async () => {
       await Promise.all([...consumers].map((consumer) => consumer.stop()));
       await connection.close();

@@ -1,0 +1,119 @@
+// The heart of a process: every two seconds it says what the process is and does, beside all other work.
+import { hostname } from 'node:os';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { Registry } from 'prom-client';
+import type { Broker } from '../infra/queue/broker.ts';
+import type { RedisClient } from '../infra/redis.ts';
+import { type Chore, repeat } from '../kernel/chore.ts';
+import { type Clock, minute } from '../kernel/clock.ts';
+import type { Log } from '../kernel/log.ts';
+import {
+  beatMs,
+  type ClockOffsets,
+  type MetricJson,
+  offsetOf,
+  type Pulse,
+  processId,
+} from './rules.ts';
+import type { PulseStore } from './store.ts';
+
+export type HeartDeps = {
+  name: string;
+  version: string;
+  registry: Pick<Registry, 'getMetricsAsJSON'>;
+  pulses: PulseStore;
+  broker: Pick<Broker, 'inHand' | 'ready'>;
+  redis: Pick<RedisClient, 'isReady'>;
+  /** Requests that are not answered yet. */
+  requests(): number;
+  clock: Clock;
+  log: Log;
+};
+
+/** The sampler's own period: what it measures is this long when nothing is late. */
+const loopSampleMs = 20;
+/** MySQL is asked for its time more rarely: each time costs a query. */
+const mysqlEveryMs = minute / 2;
+
+/** What has to be compared with the beat before. */
+const createMeters = () => {
+  const loop = monitorEventLoopDelay({ resolution: loopSampleMs });
+  loop.enable();
+  let cpuBefore = process.cpuUsage();
+  let askedAt = performance.now();
+  return {
+    read: () => {
+      const now = performance.now();
+      const used = process.cpuUsage(cpuBefore);
+      const cpu = (used.user + used.system) / 1000 / Math.max(1, now - askedAt);
+      const p99 = Math.max(0, loop.percentile(99) / 1e6 - loopSampleMs);
+      cpuBefore = process.cpuUsage();
+      askedAt = now;
+      loop.reset();
+      return { cpu: Math.round(cpu * 1000) / 1000, eventLoopP99Ms: Math.round(p99 * 10) / 10 };
+    },
+    stop: () => loop.disable(),
+  };
+};
+
+/** Beats once at the start and then every two seconds; an engine that is away costs a beat and nothing else. */
+export const createHeart = (deps: HeartDeps): Chore & { offsets(): ClockOffsets } => {
+  const { name, version, registry, pulses, broker, redis, requests, clock, log } = deps;
+  const { pid } = process;
+  const host = hostname();
+  const id = processId(name, host, pid);
+  const startedAt = clock.now();
+  const clockOffsets: ClockOffsets = { redis: null, mysql: null };
+  const meters = createMeters();
+  let mysqlAskedAt = Number.NEGATIVE_INFINITY;
+
+  /** The offset of whoever answers `ask`; null when nobody does. */
+  const compare = async (ask: () => Promise<number>): Promise<number | null> => {
+    const askedAt = Date.now();
+    return ask().then(
+      (said) => offsetOf(said, askedAt, Date.now()),
+      () => null,
+    );
+  };
+
+  const pulse = async (): Promise<Pulse> => {
+    const { rss, heapUsed } = process.memoryUsage();
+    return {
+      ...{ id, name, pid, host, version, startedAt, at: clock.now() },
+      ...{ rssBytes: rss, heapUsedBytes: heapUsed, ...meters.read() },
+      connected: { redis: redis.isReady(), rabbitmq: broker.ready() },
+      doing: { requests: requests(), jobs: broker.inHand() },
+      clockOffsets,
+      metrics: (await registry.getMetricsAsJSON()) as unknown as MetricJson[],
+    };
+  };
+
+  // Not waited for: a database that keeps silent must not silence this process too.
+  const askMysql = (): void => {
+    if (performance.now() - mysqlAskedAt < mysqlEveryMs) return;
+    mysqlAskedAt = performance.now();
+    void compare(pulses.mysqlNow).then((offset) => {
+      clockOffsets.mysql = offset;
+    });
+  };
+
+  const beat = async (): Promise<void> => {
+    askMysql();
+    const said = await pulse();
+    clockOffsets.redis = await compare(() => pulses.beat(said));
+  };
+
+  const chore = repeat(beat, beatMs, log);
+  return {
+    offsets: () => clockOffsets,
+    start: () => {
+      void beat().catch(() => undefined);
+      chore.start();
+    },
+    stop: async () => {
+      await chore.stop();
+      meters.stop();
+      await pulses.leave(id).catch(() => undefined);
+    },
+  };
+};

@@ -1,0 +1,71 @@
+// The heartbeats in Redis: one key per process, and an index of them; both go by the clock of Redis.
+import type { Database } from '../infra/mysql.ts';
+import { defineScript, type RedisClient, serverClockLua } from '../infra/redis.ts';
+import { judge, type Pulse, type SeenPulse, shownMs } from './rules.ts';
+
+export type PulseStore = {
+  /** Keeps a heartbeat; resolves with the time of Redis. @throws RedisUnavailable */
+  beat(pulse: Pulse): Promise<number>;
+  /** A process that ends as it should leaves no trace. @throws RedisUnavailable */
+  leave(id: string): Promise<void>;
+  /** The living, and those lost within the last ten minutes, by name. @throws RedisUnavailable */
+  readPulses(): Promise<SeenPulse[]>;
+  /** The time of MySQL in ms. @throws when it is away */
+  mysqlNow(): Promise<number>;
+};
+
+// Both keys lie in one slot of a Cluster.
+const beatLua = `${serverClockLua}
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[4])
+redis.call('ZADD', KEYS[2], text(now), ARGV[3])
+redis.call('PEXPIRE', KEYS[2], ARGV[4])
+return text(now)
+`;
+
+const readLua = `${serverClockLua}
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', text(now - tonumber(ARGV[2])))
+return {text(now), redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')}
+`;
+
+/** Pairs of a flat list: member, score, member, score. */
+const scored = (flat: readonly string[]): { id: string; heardAt: number }[] =>
+  flat.flatMap((id, index) => (index % 2 === 0 ? [{ id, heardAt: Number(flat[index + 1]) }] : []));
+
+export const createPulseStore = (deps: {
+  db: Database;
+  redis: RedisClient;
+  prefix: string;
+}): PulseStore => {
+  const { db, redis, prefix } = deps;
+  const index = `${prefix}{pulse}`;
+  const keyOf = (id: string): string => `${index}:${id}`;
+  const beat = defineScript<string>(redis, { name: 'pulseBeat', lua: beatLua, keys: 2 });
+  const read = defineScript<[string, string[]]>(redis, {
+    name: 'pulseRead',
+    lua: readLua,
+    keys: 1,
+  });
+
+  return {
+    beat: async (pulse) =>
+      Number(await beat([keyOf(pulse.id), index], ['', JSON.stringify(pulse), pulse.id, shownMs])),
+    leave: async (id) => {
+      await redis.zrem(index, id);
+      await redis.del(keyOf(id));
+    },
+    readPulses: async () => {
+      const [now, flat] = await read([index], ['', shownMs]);
+      const found = await Promise.all(
+        scored(flat).map(async ({ id, heardAt }) => {
+          const text = await redis.get(keyOf(id));
+          return text === null ? [] : [judge(JSON.parse(text) as Pulse, heardAt, Number(now))];
+        }),
+      );
+      return found.flat().sort((a, b) => (a.id < b.id ? -1 : 1));
+    },
+    mysqlNow: async () => {
+      const [rows] = await db.raw('SELECT UNIX_TIMESTAMP(NOW(6)) * 1000 AS now');
+      return Number((rows as { now: string }[])[0]?.now);
+    },
+  };
+};
