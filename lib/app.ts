@@ -9,6 +9,7 @@ import { createNoteRefusal } from './connections/broken.ts';
 import { templateTtlSeconds } from './connections/rules.ts';
 import { createHealth } from './health.ts';
 import { type AppOptions, type House, openHouse } from './house.ts';
+import { parseRange } from './infra/addresses.ts';
 import { createHttp } from './infra/http.ts';
 import { createOutbound } from './infra/outbound.ts';
 import type { Config } from './kernel/config.ts';
@@ -23,7 +24,7 @@ import { createRecovery } from './recovery/forgot.ts';
 import { createThrottle } from './security/throttle.ts';
 import { createAuthenticateSession } from './sessions/authenticate.ts';
 import { createDeliverer } from './webhooks/deliver.ts';
-import { createEndpoints } from './webhooks/dispatch.ts';
+import { createDispatcher } from './webhooks/dispatch.ts';
 
 const turnstileTimeoutMs = 5_000;
 
@@ -122,6 +123,19 @@ export const createApiApp = async (options: AppOptions) => {
 
 export type ApiApp = Awaited<ReturnType<typeof createApiApp>>;
 
+const partsOf = (list: string): string[] => list.split(',').filter(Boolean);
+
+/** Calls to addresses that customers gave us. */
+const openOutbound = (config: Config) =>
+  createOutbound({
+    allowed: new Set(partsOf(config.webhookAllowedHosts.toLowerCase())),
+    rules: {
+      ports: new Set(partsOf(config.webhookPorts).map(Number)),
+      denied: partsOf(config.webhookDenied).map(parseRange),
+    },
+    deadlineMs: config.webhookTimeoutMs,
+  });
+
 /** A worker process: the house, and the channels to call. */
 export const createWorkerApp = async (options: AppOptions) => {
   const house = await openHouse(options);
@@ -132,11 +146,9 @@ export const createWorkerApp = async (options: AppOptions) => {
   });
   const telegramHttp = createHttp({ timeoutMs: config.telegramTimeoutMs, connections: 32 });
   const managing = openManagement(config);
-  const outbound = createOutbound({
-    allowed: new Set(config.webhookAllowedHosts.toLowerCase().split(',').filter(Boolean)),
-    deadlineMs: config.webhookTimeoutMs,
-    connectionsPerOrigin: 8,
-  });
+  const outbound = openOutbound(config);
+  const timeoutMs = config.webhookTimeoutMs;
+  const deliverer = createDeliverer({ ...house, outbound, version, timeoutMs });
   return {
     ...house,
     ...managing,
@@ -152,8 +164,8 @@ export const createWorkerApp = async (options: AppOptions) => {
       token: config.telegramBotToken,
     }),
     pumping: createPumpingCounter({ ...house, ...guarding(house) }),
-    endpoints: createEndpoints(house),
-    deliverer: createDeliverer({ ...house, outbound, version }),
+    deliverer,
+    dispatcher: createDispatcher({ ...house, deliverer }),
     echoWaitMs: config.whatsappEchoWaitMs,
     reachabilityWindowMs: config.reachabilityWindowMs,
     proof: config.telegramLinkProof,

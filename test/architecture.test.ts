@@ -106,7 +106,7 @@ test('packages that open sockets are imported in one place each', (t) => {
   const homes: Record<string, RegExp> = {
     amqplib: /^lib\/infra\/queue\//,
     ioredis: /^lib\/infra\/redis\.ts$/,
-    undici: /^lib\/infra\/(http|outbound)\.ts$/,
+    undici: /^lib\/infra\/(http|outbound|safe-connect)\.ts$/,
     knex: /^(lib\/infra\/mysql\.ts$|migrations\/)/,
     koa: /^api\//,
   };

@@ -1,9 +1,10 @@
-// The webhook worker: turns events into deliveries, and delivers what is due.
+// The webhook worker: turns events into deliveries, delivers what is due, replays what was held, drops what is old.
 import { webhookDispatch } from '../lib/jobs.ts';
-import { handleDispatch } from '../lib/webhooks/dispatch.ts';
+import { createRetention } from '../lib/webhooks/purge.ts';
+import { createReplayer } from '../lib/webhooks/replay.ts';
 import { task, type Worker } from './worker.ts';
 
 export const webhook: Worker = {
-  tasks: [task(webhookDispatch, (app) => (job) => handleDispatch(app, job, app.deliverer.kick))],
-  chores: (app) => [app.deliverer],
+  tasks: [task(webhookDispatch, (app) => app.dispatcher.handle)],
+  chores: (app) => [app.deliverer, createReplayer(app), createRetention(app)],
 };

@@ -148,6 +148,16 @@ export const settings = {
     commaList(/[A-Za-z0-9.:[\]-]+/),
     'Hosts (name or name:port) that webhooks may reach although they are not public, with commas between them.',
   ),
+  webhookPorts: setting(
+    'WEBHOOK_PORTS',
+    commaList(/\d{1,5}/).default('443,8443'),
+    'Ports that webhooks may reach, with commas between them. The hosts above have no such bound.',
+  ),
+  webhookDenied: setting(
+    'WEBHOOK_DENIED_ADDRESSES',
+    commaList(/[0-9A-Fa-f.:]+(\/\d{1,3})?/),
+    'Public addresses that webhooks must not reach, such as your own: 198.51.100.7,2001:db8::/32.',
+  ),
   webhookTimeoutMs: setting(
     'WEBHOOK_TIMEOUT_MS',
     milliseconds(100, 60_000, 15_000),

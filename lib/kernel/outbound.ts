@@ -2,7 +2,10 @@
 
 /** Why there was no answer. */
 export type NoAnswer =
+  /** The address is written as one we do not call. */
   | 'blocked_address'
+  /** The name led to an address we do not call. */
+  | 'blocked_name'
   | 'bad_url'
   | 'dns'
   | 'connection'

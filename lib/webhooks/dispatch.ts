@@ -1,58 +1,77 @@
-// From events to deliveries: what happened becomes rows for those who have an address.
+// From events to deliveries: what happened becomes rows for those who have an address, and goes out at once if it may.
 import type { Outcome } from '../infra/queue/message.ts';
 import type { EventWire } from '../jobs.ts';
 import type { Clock } from '../kernel/clock.ts';
-import { minute } from '../kernel/clock.ts';
-import type { Revocations } from '../keys/revocations.ts';
+import { createGrouper } from '../kernel/grouper.ts';
+import { newId } from '../kernel/ids.ts';
+import type { Deliverer } from './deliver.ts';
+import type { Delivery } from './delivery.ts';
 import { render } from './render.ts';
-import type { Endpoint, WebhookStore } from './store.ts';
+import type { WebhookStore } from './store.ts';
+import type { NewDelivery } from './work-store.ts';
 
-const rememberMs = minute;
-const rememberedMax = 10_000;
-
-export type Endpoints = { of(accountId: string): Promise<Endpoint | undefined> };
-
-/** Endpoints by account, remembered for a minute as long as nothing was announced anywhere. */
-export const createEndpoints = (deps: {
-  webhooks: Pick<WebhookStore, 'endpoint'>;
-  revocations: Pick<Revocations, 'epoch'>;
-  clock: Clock;
-}): Endpoints => {
-  const { webhooks, revocations, clock } = deps;
-  type Known = { endpoint: Endpoint | undefined; epoch: string; until: number };
-  const remembered = new Map<string, Known>();
-  return {
-    of: async (accountId) => {
-      const epoch = revocations.epoch();
-      const now = clock.now();
-      const known = remembered.get(accountId);
-      if (known && known.epoch === epoch && known.until > now) return known.endpoint;
-      const endpoint = await webhooks.endpoint(accountId);
-      if (epoch !== undefined) {
-        if (remembered.size >= rememberedMax) remembered.clear();
-        remembered.set(accountId, { endpoint, epoch, until: now + rememberMs });
-      }
-      return endpoint;
-    },
-  };
+export type Dispatcher = {
+  /** Handles the job webhook.dispatch; the same event twice is one delivery. */
+  handle(job: { events: EventWire[] }): Promise<Outcome>;
 };
 
-/** Handles the job webhook.dispatch; the same event twice is one delivery. `onAdded` hears that something is due. */
-export const handleDispatch = async (
-  deps: { webhooks: WebhookStore; endpoints: Endpoints; clock: Clock },
-  { events }: { events: EventWire[] },
-  onAdded: () => void,
-): Promise<Outcome> => {
-  const rows = await Promise.all(
-    events.map(async (event) => {
-      const endpoint = await deps.endpoints.of(event.account_id);
+const maxSize = 50;
+const maxWaitMs = 2;
+
+const toDelivery = (row: NewDelivery, now: number): Delivery => ({
+  ...{ id: row.id, accountId: row.accountId, eventId: row.eventId, type: row.type, body: row.body },
+  ...{ status: 'pending', attempts: 0, tries: 0, createdAt: now, manual: false },
+  ...{ releasedAt: null, deliveredAt: null, nextAttemptAt: null },
+  runningUntil: row.place.kind === 'leased' ? row.place.until : null,
+});
+
+/**
+ * Jobs that come within a moment share their statements. Addresses are read anew each time: one that was set, or
+ * set again, a moment ago counts.
+ */
+export const createDispatcher = (deps: {
+  webhooks: Pick<WebhookStore, 'endpoints' | 'add'>;
+  deliverer: Pick<Deliverer, 'place' | 'offer'>;
+  clock: Clock;
+}): Dispatcher => {
+  const { webhooks, deliverer, clock } = deps;
+
+  const dispatch = async (events: EventWire[]): Promise<void> => {
+    const endpoints = await webhooks.endpoints([
+      ...new Set(events.map((event) => event.account_id)),
+    ]);
+    const rows = events.flatMap((event): NewDelivery[] => {
+      const endpoint = endpoints.get(event.account_id);
       if (!endpoint) return [];
-      const about = { accountId: event.account_id, held: endpoint.disabled };
-      return render(event).map((rendered) => ({ ...rendered, ...about }));
-    }),
-  );
-  const all = rows.flat();
-  await deps.webhooks.add(all, deps.clock.now());
-  if (all.length > 0) onAdded();
-  return { kind: 'done' };
+      return render(event).map((rendered) => ({
+        ...{ ...rendered, id: newId(), accountId: endpoint.accountId },
+        place: deliverer.place(endpoint, rendered.type),
+      }));
+    });
+    const now = clock.now();
+    const added = await webhooks.add(rows, now);
+    // The others are deliveries already: whoever has them sees to them.
+    const fresh = rows.filter(({ id, place }) => added.has(id) && place.kind !== 'due');
+    await deliverer.offer(
+      fresh.map((row) => toDelivery(row, now)),
+      endpoints,
+    );
+  };
+
+  const group = createGrouper<EventWire[], undefined>({
+    ...{ maxSize, maxWaitMs },
+    run: async (jobs) => {
+      await dispatch(jobs.flat());
+      return [];
+    },
+    // One bad event must not send all of its neighbours up the ladder.
+    blamesOne: () => true,
+  });
+
+  return {
+    handle: async ({ events }) => {
+      await group.add(events);
+      return { kind: 'done' };
+    },
+  };
 };

@@ -5,8 +5,9 @@ import { fail, invalid } from '../kernel/errors.ts';
 import { newId } from '../kernel/ids.ts';
 import type { Announcer } from '../messages/announce.ts';
 import { accountEvent } from '../messages/events.ts';
+import type { Delivery } from './delivery.ts';
 import { publicEventId } from './render.ts';
-import type { Delivery, DeliveryFilter, WebhookStore } from './store.ts';
+import type { DeliveryFilter, WebhookStore } from './store.ts';
 
 type Deps = { webhooks: WebhookStore; announcer: Announcer; clock: Clock };
 
@@ -18,7 +19,8 @@ const view = (delivery: Delivery) => ({
   event_id: publicEventId(delivery.eventId),
   type: delivery.type,
   status: delivery.status,
-  next_attempt_at: isoOrNull(delivery.nextAttemptAt),
+  // While an attempt is under way, nobody knows when the next one is.
+  next_attempt_at: isoOrNull(delivery.runningUntil === null ? delivery.nextAttemptAt : null),
   created_at: new Date(delivery.createdAt).toISOString(),
 });
 

@@ -10,13 +10,26 @@ export const waitsMs: readonly number[] = [
 ];
 /** Nothing begins later than this after the event. */
 export const deliverWithinMs = 72 * hour;
-/** An endpoint that took nothing for this long is given up; so many attempts at least must have failed. */
-export const giveUpMs = 5 * day;
+
+/** How an endpoint fares: since when it has taken nothing, and on how many attempts and days (UTC). */
+export type Failing = { failingSince: number | null; failures: number; failingDays: number };
+
+/** Both time and volume: a count alone is seconds for a busy account, and days alone are one bad call twice. */
+const giveUp = { afterMs: 5 * day, failures: 20, days: 3 };
+
+/** Whether an endpoint is given up: nothing taken for five days, 20 attempts failed, on three days at least. */
+export const isGivenUp = ({ failingSince, failures, failingDays }: Failing, now: number): boolean =>
+  failingSince !== null &&
+  now - failingSince >= giveUp.afterMs &&
+  failures >= giveUp.failures &&
+  failingDays >= giveUp.days;
 
 const jitter = 0.2;
 /** Retry-After is obeyed up to here. */
 const retryAfterMostMs = 6 * hour;
 const busyWaitMs = minute;
+/** An endpoint that asks for time gets it as a whole, but no longer than this. */
+const pauseMostMs = 10 * minute;
 /** An answer that our repeating will hardly change is not asked for again within the first minute. */
 const refusedStep = 2;
 
@@ -44,8 +57,21 @@ const reasonFor = (result: OutboundResult): Reason => {
   return result.status >= 300 && result.status < 400 ? 'redirect' : 'status';
 };
 
+/** The address itself is one we must not call, today and tomorrow; a name that leads astray may be put right. */
+export const unsafe: ReadonlySet<Reason> = new Set<Reason>(['blocked_address', 'bad_url']);
+
 const busy = new Set([429, 502, 503, 504]);
 const passing = new Set([408, 425]);
+
+/**
+ * Until when an endpoint wants to be left alone: Retry-After with 429 or 503 pauses all that is on its way there, not
+ * one delivery; undefined when it asks for nothing.
+ */
+export const pauseOf = (result: OutboundResult, now: number): number | undefined => {
+  if (result.kind === 'none' || !(result.status === 429 || result.status === 503)) return undefined;
+  const waitMs = readRetryAfter(result.retryAfter, now);
+  return waitMs > 0 ? now + Math.min(waitMs, pauseMostMs) : undefined;
+};
 
 const leastWait = (result: OutboundResult, now: number): number => {
   if (result.kind === 'none') return 0;
@@ -56,25 +82,23 @@ const leastWait = (result: OutboundResult, now: number): number => {
 };
 
 /**
- * What follows from an attempt. `number` counts from 1, `chance` is in [0, 1): it spreads what failed together, from
- * the second repeat on.
+ * What follows from an attempt. `number` counts the schedule's from 1, `since` (ms) is when the schedule began, `chance`
+ * is in [0, 1): it spreads what failed together, from the second repeat on.
  */
 export const judge = (
   result: OutboundResult,
-  given: { number: number; createdAt: number; now: number; chance: number },
+  given: { number: number; since: number; now: number; chance: number },
 ): Judgement => {
-  const { number, createdAt, now, chance } = given;
+  const { number, since, now, chance } = given;
   if (result.kind === 'answer' && result.status >= 200 && result.status < 300) {
     return { kind: 'delivered' };
   }
   const reason = reasonFor(result);
-  if (reason === 'gone' || reason === 'blocked_address' || reason === 'bad_url') {
-    return { kind: 'stop', reason };
-  }
+  if (reason === 'gone' || unsafe.has(reason)) return { kind: 'stop', reason };
   const step = waitsMs[number - 1];
   if (step === undefined) return { kind: 'over', reason };
   const spread = number === 1 ? 1 : 1 + jitter * (2 * chance - 1);
   const waitMs = Math.round(Math.max(step * spread, leastWait(result, now)));
-  if (now + waitMs > createdAt + deliverWithinMs) return { kind: 'over', reason };
+  if (now + waitMs > since + deliverWithinMs) return { kind: 'over', reason };
   return { kind: 'again', reason, waitMs };
 };

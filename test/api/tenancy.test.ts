@@ -61,7 +61,8 @@ const delivery: Thing = {
   make: async (owner) => {
     const { accountId } = owner;
     const rendered = { eventId: newId().replaceAll('-', ''), type: 'webhook.test', body: '{}' };
-    await stack.api.webhooks.add([{ ...rendered, accountId, held: true }], Date.now());
+    const place = { kind: 'waiting' as const };
+    await stack.api.webhooks.add([{ ...rendered, id: newId(), accountId, place }], Date.now());
     const { data } = await owner.session.get('/v1/clients/webhooks/deliveries');
     return (data.items as { id: string }[])[0]?.id ?? '';
   },

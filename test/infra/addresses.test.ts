@@ -45,11 +45,7 @@ const hosts = [
 
 test.serial('no connection is attempted to any of them', async (t) => {
   const connect = sinon.spy(net.Socket.prototype, 'connect');
-  const outbound = createOutbound({
-    allowed: new Set(),
-    deadlineMs: 2_000,
-    connectionsPerOrigin: 1,
-  });
+  const outbound = createOutbound({ allowed: new Set(), deadlineMs: 2_000 });
   const wire = (options: { host?: string; path?: string } | undefined) =>
     options?.host ?? options?.path;
   for (const host of hosts) {

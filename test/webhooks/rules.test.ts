@@ -23,7 +23,7 @@ const answer = (status: number, retryAfter?: string) => ({
   ...{ kind: 'answer' as const, status, retryAfter, durationMs: 1 },
 });
 const now = 1_000_000_000_000;
-const at = (number: number, more = {}) => ({ number, createdAt: now, now, chance: 0.5, ...more });
+const at = (number: number, more = {}) => ({ number, since: now, now, chance: 0.5, ...more });
 
 test('2xx is success, whatever else is not; redirects are not followed', (t) => {
   for (const status of [200, 201, 204, 299]) t.is(judge(answer(status), at(1)).kind, 'delivered');
@@ -50,13 +50,13 @@ test('a busy endpoint is given a minute, or as long as it asks for; a refusal sk
 test('fourteen attempts, the last within 72 hours, spread by a fifth', (t) => {
   let when = 0;
   for (let number = 1; number <= waitsMs.length; number++) {
-    const judgement = judge(answer(500), at(number, { createdAt: now - when }));
+    const judgement = judge(answer(500), at(number, { since: now - when }));
     if (judgement.kind !== 'again') return t.fail(`attempt ${number} was the last`);
     when += judgement.waitMs;
   }
   t.true(when <= deliverWithinMs);
   t.is(judge(answer(500), at(waitsMs.length + 1)).kind, 'over');
-  t.is(judge(answer(500), at(3, { createdAt: now - deliverWithinMs })).kind, 'over');
+  t.is(judge(answer(500), at(3, { since: now - deliverWithinMs })).kind, 'over');
   t.like(judge(answer(500), at(4, { chance: 0 })), { waitMs: 4 * minute });
   t.like(judge(answer(500), at(4, { chance: 1 })), { waitMs: 6 * minute });
 });

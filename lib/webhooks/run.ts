@@ -1,0 +1,138 @@
+// Running attempts: whatever the gate lets go of a lane goes, and each end makes room for the next.
+import type { Clock } from '../kernel/clock.ts';
+import type { Log } from '../kernel/log.ts';
+import { describeError } from '../kernel/redact.ts';
+import { type Attempt, isUrgent } from './attempt.ts';
+import type { Delivery } from './delivery.ts';
+import type { Gate } from './gate.ts';
+import type { Ticket } from './health.ts';
+import type { Lane, Lanes } from './lanes.ts';
+import type { Recorder } from './record.ts';
+
+/** What waits in memory, of all endpoints together. */
+const waitingMost = 5_000;
+/** Lanes that are looked at when a slot of the process is free again. */
+const starvedAtOnce = 8;
+
+export type RunnerDeps = {
+  gate: Gate;
+  lanes: Lanes;
+  attempt: Attempt;
+  recorder: Recorder;
+  clock: Clock;
+  log: Log;
+  /** How long one attempt may take, ms. */
+  timeoutMs: number;
+};
+
+export type Runner = {
+  /** Starts a delivery or lets it wait here; false when it has to wait in MySQL. */
+  enter(lane: Lane, delivery: Delivery): boolean;
+  /** Lets go what may. What cannot, since its endpoint is left alone for now, is handed to `onClosed`. */
+  advance(lane: Lane): void;
+  /** Resolves when all that runs has ended. */
+  drain(): Promise<void>;
+};
+
+const unfinished = {
+  ...{ ok: false, ms: 0, timedOut: false, answered: true, hard: false, counts: false },
+};
+
+export const createRunner = (
+  deps: RunnerDeps,
+  /** There is room in a lane; `onClosed` gets what was taken out of one. */
+  given: {
+    onRoom(lane: Lane): void;
+    onClosed(lane: Lane, deliveries: Delivery[]): void;
+    stopped(): boolean;
+  },
+): Runner => {
+  const { gate, lanes, attempt, recorder, clock, log, timeoutMs } = deps;
+  const open = new Set<Promise<void>>();
+  /** Lanes for which there was room at their endpoint, but none in the process. */
+  const starved = new Set<Lane>();
+
+  const admit = (lane: Lane, delivery: Delivery) => {
+    const verdict = gate.admit(lane.endpoint, isUrgent(delivery));
+    if (verdict === 'full') starved.add(lane);
+    return verdict;
+  };
+
+  const attemptOnce = async (lane: Lane, delivery: Delivery, ticket: Ticket): Promise<void> => {
+    const { endpoint } = lane;
+    try {
+      const attempted = await attempt(delivery, endpoint);
+      gate.end(endpoint, ticket, attempted.result);
+      if (attempted.giveUp) gate.pause(endpoint, Number.MAX_SAFE_INTEGER);
+      else if (attempted.pauseUntil !== undefined) gate.pause(endpoint, attempted.pauseUntil);
+      ended(lane);
+      await recorder.add(endpoint, attempted);
+    } catch (error) {
+      if (gate.end(endpoint, ticket, unfinished)) ended(lane);
+      // Its lease ends by itself, and then it comes again.
+      log.warn({ reason: describeError(error) }, 'webhook attempt not finished');
+    }
+  };
+
+  const start = (lane: Lane, delivery: Delivery, ticket: Ticket): void => {
+    lane.running += 1;
+    const tracked = attemptOnce(lane, delivery, ticket).finally(() => open.delete(tracked));
+    open.add(tracked);
+  };
+
+  /** Too old to be attempted under its lease: it comes again by itself. */
+  const isStale = ({ runningUntil }: Delivery): boolean =>
+    (runningUntil ?? 0) - clock.now() < timeoutMs;
+
+  const firstOf = (lane: Lane): Delivery | undefined => {
+    while (lane.waiting[0] && isStale(lane.waiting[0])) lanes.shift(lane);
+    return given.stopped() ? undefined : lane.waiting[0];
+  };
+
+  const advance = (lane: Lane): void => {
+    for (let first = firstOf(lane); first; first = firstOf(lane)) {
+      const verdict = admit(lane, first);
+      if (verdict === 'closed') given.onClosed(lane, lanes.empty(lane));
+      if (typeof verdict === 'string') return;
+      lanes.shift(lane);
+      start(lane, first, verdict);
+    }
+  };
+
+  const feedStarved = (): void => {
+    const chosen = [...starved].slice(0, starvedAtOnce);
+    for (const lane of chosen) {
+      starved.delete(lane);
+      advance(lane);
+      given.onRoom(lane);
+    }
+  };
+
+  const ended = (lane: Lane): void => {
+    lane.running -= 1;
+    advance(lane);
+    given.onRoom(lane);
+    if (starved.size > 0) feedStarved();
+  };
+
+  return {
+    advance,
+    enter: (lane, delivery) => {
+      if (given.stopped()) return false;
+      if (lane.waiting.length === 0) {
+        const verdict = admit(lane, delivery);
+        if (typeof verdict !== 'string') {
+          start(lane, delivery, verdict);
+          return true;
+        }
+      }
+      const { waiting, endpoint } = lane;
+      if (waiting.length >= gate.patience(endpoint) || lanes.size() >= waitingMost) return false;
+      lanes.push(lane, delivery);
+      return true;
+    },
+    drain: async () => {
+      while (open.size > 0) await Promise.all(open);
+    },
+  };
+};
