@@ -1,10 +1,11 @@
 // Who makes a request, by the kind of credential its route takes.
 import type { Account } from '../lib/accounts/rules.ts';
 import type { ApiApp } from '../lib/app.ts';
-import { fail, ServiceError } from '../lib/kernel/errors.ts';
+import { type ErrorCode, fail, ServiceError } from '../lib/kernel/errors.ts';
 import { bearerOf } from '../lib/keys/rules.ts';
 import { rateLimitHeaders } from '../lib/limits/answers.ts';
 import { takeRead } from '../lib/limits/reads.ts';
+import type { ReadRowName } from '../lib/limits/table.ts';
 import { tierOf } from '../lib/limits/tier.ts';
 import type { Context } from './envelope.ts';
 import type { Auth, Callers, CsvRoute, JsonRoute } from './route.ts';
@@ -12,13 +13,22 @@ import { sourceKeyOf } from './source.ts';
 
 const headerOf = (ctx: Context): string | undefined => ctx.get('Authorization') || undefined;
 
-/** A call that names no account counts against its address: keys are not to be guessed here at leisure. */
-const refuseStranger = async (app: ApiApp, ctx: Context, error: unknown): Promise<never> => {
-  if (error instanceof ServiceError && error.code === 'INVALID_API_KEY') {
-    await takeRead(app.reads, 'source_send', sourceKeyOf(ctx.ip));
-  }
-  throw error;
-};
+/** A call that names no account counts against its address: nothing is to be guessed here at leisure. */
+const refuseStranger =
+  (app: ApiApp, source: string, [code, row]: readonly [ErrorCode, ReadRowName]) =>
+  async (error: unknown): Promise<never> => {
+    if (error instanceof ServiceError && error.code === code) {
+      await takeRead(app.reads, row, source);
+    }
+    throw error;
+  };
+
+const unknownKey = ['INVALID_API_KEY', 'source_send'] as const;
+const unknownToken = ['INVALID_SESSION', 'source_token'] as const;
+
+/** For calls that look a token up themselves: an unknown one counts against the address it came from. */
+export const refuseUnknownToken = (app: ApiApp, source: string) =>
+  refuseStranger(app, source, unknownToken);
 
 // For the log line, and the headers every answer to an account carries.
 const note = (app: ApiApp, ctx: Context, account: Account, mode: string | undefined) => {
@@ -36,13 +46,21 @@ const byKey = async (
 ): Promise<Callers['key']> => {
   const principal = await app.authenticate(headerOf(ctx)).catch((error: unknown) => {
     if (!route.sends) throw error;
-    return refuseStranger(app, ctx, error);
+    return refuseStranger(app, sourceKeyOf(ctx.ip), unknownKey)(error);
   });
   return { principal, tier: note(app, ctx, principal.account, principal.mode) };
 };
 
-const bySession = async (app: ApiApp, ctx: Context): Promise<Callers['session']> => {
-  const found = await app.authenticateSession(headerOf(ctx));
+const bySession = async (
+  app: ApiApp,
+  ctx: Context,
+  route: JsonRoute | CsvRoute,
+): Promise<Callers['session']> => {
+  // A route that may refuse for want of a proof sees one that another process took a moment ago.
+  const needsProof = route.errors.includes('REAUTH_REQUIRED');
+  const found = await app
+    .authenticateSession(headerOf(ctx), { needsProof })
+    .catch(refuseUnknownToken(app, sourceKeyOf(ctx.ip)));
   note(app, ctx, found.account, undefined);
   return found;
 };
@@ -54,11 +72,12 @@ const byEither = async (
   route: JsonRoute | CsvRoute,
 ): Promise<Callers['account']> => {
   if (bearerOf(headerOf(ctx)).startsWith('sess_')) {
-    return { ...(await bySession(app, ctx)), keyMode: undefined, keyId: undefined };
+    const found = await bySession(app, ctx, route);
+    return { ...found, keyMode: undefined, keyId: undefined, keyEnds: false };
   }
   const { principal } = await byKey(app, ctx, route);
-  const { account, mode, keyId } = principal;
-  return { account, session: undefined, keyMode: mode, keyId };
+  const { account, mode, keyId, ends = false } = principal;
+  return { account, session: undefined, keyMode: mode, keyId, keyEnds: ends };
 };
 
 type Find = (app: ApiApp, ctx: Context, route: JsonRoute | CsvRoute) => Promise<object>;

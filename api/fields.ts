@@ -32,6 +32,10 @@ export const code = () =>
     .example('493027')
     .messages({ 'string.pattern.base': 'must be exactly 6 digits' });
 
+/** An id in its one written form: no braces, no other separators, always hyphens. */
+export const uuid = () =>
+  text().guid({ separator: '-', wrapper: false }).messages({ 'string.guid': 'must be a UUID' });
+
 export const messageId = () =>
   text().description('Id of a message.').example('otp_0192f0c1-7a3b-7c4d-8e5f-0123456789ab');
 

@@ -29,6 +29,8 @@ export type Callers = {
     session: Session | undefined;
     keyMode: Mode | undefined;
     keyId: string | undefined;
+    /** The call is made with a key that was rotated and works only for its grace. */
+    keyEnds: boolean;
   };
   refresh: { token: string };
   mfa: { token: string };

@@ -25,6 +25,7 @@ import type { Log } from './kernel/log.ts';
 import { createRecipientKeys } from './kernel/recipients.ts';
 import { createSealer } from './kernel/secrets.ts';
 import { version } from './kernel/version.ts';
+import { createEpochStore } from './keys/epoch-store.ts';
 import { createRevocations } from './keys/revocations.ts';
 import { createKeyStore } from './keys/store.ts';
 import { createAdmission } from './limits/admission.ts';
@@ -40,6 +41,7 @@ import { createPulseStore } from './pulse/store.ts';
 import { createPumpingStore } from './pumping/store.ts';
 import { createReportStore } from './reports/store.ts';
 import { createChallengeStore } from './security/challenge-store.ts';
+import { createCredentialStore } from './security/credential-store.ts';
 import { createFactorStore } from './security/factor-store.ts';
 import { createSenderWatch } from './sender/health.ts';
 import { createResolveSender } from './sender/resolve.ts';
@@ -88,12 +90,13 @@ const openStores = ({ db, redis, broker }: Infra, { config, clock, log }: Requir
   const [phonePepper] = config.phonePepper;
   if (!phonePepper) throw new Error('PHONE_PEPPER is empty');
   const connections = createConnectionStore(db);
-  const revocations = createRevocations(redis, prefix);
+  const revocations = createRevocations({ redis, prefix, store: createEpochStore(db), log });
   const sealer = createSealer(config.sealingKeys);
   return {
     accounts: createAccountStore(db),
     signups: createSignupStore(db),
     challenges: createChallengeStore(db),
+    credentials: createCredentialStore(db),
     factors: createFactorStore(db),
     keys: createKeyStore(db),
     sessions: createSessionStore(db),

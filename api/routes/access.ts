@@ -1,12 +1,15 @@
 // Getting in: registering, logging in and out, passwords (spec section 4, "Account").
 
 import { flag, integer, object, oneOf, optional, text } from '../../lib/kernel/schema.ts';
-import { requireLiveRights } from '../../lib/keys/rights.ts';
+import { requireLastingKey, requireLiveRights } from '../../lib/keys/rights.ts';
+import { takeRead } from '../../lib/limits/reads.ts';
 import { logIn } from '../../lib/security/login.ts';
 import { changePassword } from '../../lib/security/password.ts';
+import { requireProof } from '../../lib/sessions/authenticate.ts';
 import { endSession, type Opened, refreshSession } from '../../lib/sessions/open.ts';
 import { revealFirstKeys, signUp } from '../../lib/signup/register.ts';
 import { accountData, accountView } from '../account-fields.ts';
+import { refuseUnknownToken } from '../caller.ts';
 import { code, email, password, phone } from '../fields.ts';
 import { route } from '../route.ts';
 
@@ -61,8 +64,11 @@ const signupSecretRoute = route({
   summary: 'Shows the first live and test key, once.',
   errors: ['NOT_FOUND', 'REAUTH_REQUIRED'],
   data: object({ keys: object({ live: text(), test: text() }) }),
-  handle: async (app, { account, keyMode }) => {
+  handle: async (app, { account, session, keyMode, keyEnds }) => {
     requireLiveRights(keyMode);
+    requireLastingKey(keyEnds);
+    requireProof(session, app.clock.now());
+    await takeRead(app.reads, 'key_change', account.id);
     return { keys: await revealFirstKeys(app, account.id) };
   },
 });
@@ -103,7 +109,10 @@ const refreshRoute = route({
   ...{ method: 'POST', path: '/v1/clients/session/refresh', tag, auth: 'refresh' },
   summary: 'A new pair of tokens for a refresh token, which is used up.',
   data: openedData(),
-  handle: async (app, { token }) => openedView(await refreshSession(app, token)),
+  handle: async (app, { token, visitor }) => {
+    const refused = refuseUnknownToken(app, visitor().source);
+    return openedView(await refreshSession(app, token).catch(refused));
+  },
 });
 
 const passwordRoute = route({
@@ -141,9 +150,10 @@ const resetRoute = route({
   errors: ['INVALID_CODE', 'RATE_LIMIT_EXCEEDED'],
   body: object({ email: email(), code: code(), new_password: password() }),
   data: object({ changed: flag() }),
-  handle: async (app, { body }) => {
+  handle: async (app, { body, visitor }) => {
     const { email: address, code: given, new_password: wanted } = body;
-    await app.recovery.reset({ email: address, code: given, password: wanted });
+    const { source } = visitor();
+    await app.recovery.reset({ email: address, code: given, password: wanted, source });
     return { changed: true };
   },
 });

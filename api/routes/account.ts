@@ -4,7 +4,7 @@ import { rotateWebhookSecret } from '../../lib/accounts/webhook-secret.ts';
 import { fail } from '../../lib/kernel/errors.ts';
 import { fromUsd } from '../../lib/kernel/money.ts';
 import { decimal, nullable, object, oneOf, optional, text } from '../../lib/kernel/schema.ts';
-import { requireLiveRights } from '../../lib/keys/rights.ts';
+import { requireLastingKey, requireLiveRights } from '../../lib/keys/rights.ts';
 import { takeRead } from '../../lib/limits/reads.ts';
 import { requireProof } from '../../lib/sessions/authenticate.ts';
 import { accountDetails, accountDetailsView } from '../account-fields.ts';
@@ -118,8 +118,9 @@ const webhookSecret = route({
     webhook_secret: text().description('whsec_… as Standard Webhooks writes it. Shown this once.'),
     previous_valid_until: nullableTimestamp(),
   }),
-  handle: async (app, { account, session, keyMode }) => {
+  handle: async (app, { account, session, keyMode, keyEnds }) => {
     requireLiveRights(keyMode);
+    requireLastingKey(keyEnds);
     requireProof(session, app.clock.now());
     await takeRead(app.reads, 'webhook_change', account.id);
     const { secret, previousValidUntil: until } = await rotateWebhookSecret(app, account.id);

@@ -9,11 +9,11 @@ import {
   rotateKey,
   rotationGraceMs,
 } from '../../lib/keys/manage.ts';
-import { requireLiveRights } from '../../lib/keys/rights.ts';
+import { requireLastingKey, requireLiveRights } from '../../lib/keys/rights.ts';
 import type { KeyRecord } from '../../lib/keys/rules.ts';
 import { takeRead } from '../../lib/limits/reads.ts';
 import { requireProof } from '../../lib/sessions/authenticate.ts';
-import { nullableTimestamp, page, timestamp } from '../fields.ts';
+import { nullableTimestamp, page, timestamp, uuid } from '../fields.ts';
 import { route } from '../route.ts';
 
 const tag = 'API keys';
@@ -22,7 +22,7 @@ const name = () => text().min(1).max(40).description('What the key is for, 1 to 
 const mode = () => oneOf('live', 'test').description('live sends; test is the sandbox.');
 
 const facts = {
-  id: text().guid().description('Id of the key; not a secret.'),
+  id: uuid().description('Id of the key; not a secret.'),
   name: name(),
   mode: mode(),
   prefix: text().description('How the key begins.').example('sk_live_tsr_'),
@@ -71,9 +71,10 @@ const create = route({
   errors: ['REAUTH_REQUIRED'],
   body: object({ name: name(), mode: optional(mode()) }),
   data: object({ ...facts, key: keyText() }),
-  handle: async (app, { account, session, keyMode, body }) => {
+  handle: async (app, { account, session, keyMode, keyEnds, body }) => {
     const wanted = body.mode ?? 'live';
     if (wanted === 'live') requireLiveRights(keyMode);
+    requireLastingKey(keyEnds);
     requireProof(session, app.clock.now());
     await takeRead(app.reads, 'key_change', account.id);
     const request = { accountId: account.id, name: body.name, mode: wanted };
@@ -87,16 +88,17 @@ const rotate = route({
     'Replaces a key: the one named, else the one that makes the call, else (by session) the newest live one. ' +
     `The old key works for another ${rotationGraceMs / 3_600_000} hours.`,
   errors: ['NOT_FOUND', 'REAUTH_REQUIRED'],
-  body: object({ id: optional(text().guid().description('Id of the key to replace.')) }),
+  body: object({ id: optional(uuid().description('Id of the key to replace.')) }),
   data: object({
     ...facts,
     key: keyText(),
-    previous_key_id: text().guid(),
+    previous_key_id: uuid(),
     previous_valid_until: timestamp(),
   }),
-  handle: async (app, { account, session, keyMode, keyId, body }) => {
+  handle: async (app, { account, session, keyMode, keyId, keyEnds, body }) => {
     const id = body.id?.toLowerCase() ?? keyId;
     if (id !== keyId) requireLiveRights(keyMode);
+    requireLastingKey(keyEnds);
     requireProof(session, app.clock.now());
     await takeRead(app.reads, 'key_change', account.id);
     const { issued, before } = await rotateKey(app, { accountId: account.id, id });
@@ -112,12 +114,15 @@ const revoke = route({
   ...{ method: 'DELETE', path: '/v1/clients/keys/{id}', tag, auth: 'account' },
   summary: 'Ends a key at once, also one in its grace. A key that ended is not found.',
   errors: ['NOT_FOUND', 'REAUTH_REQUIRED'],
-  params: object({ id: text().guid().description('Id of the key.') }),
-  data: object({ revoked: flag(), id: nullable(text().guid()) }),
-  handle: async (app, { account, session, keyMode, keyId, params }) => {
+  params: object({ id: uuid().description('Id of the key.') }),
+  data: object({ revoked: flag(), id: nullable(uuid()) }),
+  handle: async (app, { account, session, keyMode, keyId, keyEnds, params }) => {
     const id = params.id.toLowerCase();
     const now = app.clock.now();
-    if (id !== keyId) requireLiveRights(keyMode);
+    if (id !== keyId) {
+      requireLiveRights(keyMode);
+      requireLastingKey(keyEnds);
+    }
     requireProof(session, now);
     await takeRead(app.reads, 'key_change', account.id);
     await revokeKey(app, { accountId: account.id, id, now });

@@ -1,6 +1,8 @@
 // Account security: the second factor, re-authentication, sessions (spec section 4, "Account security").
+import type { ApiApp } from '../../lib/app.ts';
 import { fail } from '../../lib/kernel/errors.ts';
 import { flag, integer, list, object, optional, text } from '../../lib/kernel/schema.ts';
+import { takeRead } from '../../lib/limits/reads.ts';
 import { answerChallenge } from '../../lib/security/challenge.ts';
 import {
   confirmFactor,
@@ -11,11 +13,16 @@ import {
 } from '../../lib/security/factor.ts';
 import { requireProof } from '../../lib/sessions/authenticate.ts';
 import { proofLifeMs } from '../../lib/sessions/rules.ts';
-import { nullableTimestamp, page, timestamp } from '../fields.ts';
+import { refuseUnknownToken } from '../caller.ts';
+import { nullableTimestamp, page, timestamp, uuid } from '../fields.ts';
 import { route } from '../route.ts';
 import { openedData, openedView } from './access.ts';
 
 const tag = 'Account security';
+
+/** What changes the security of an account shares one limit. @throws RATE_LIMIT_EXCEEDED */
+const takeChange = (app: ApiApp, { id }: { id: string }): Promise<void> =>
+  takeRead(app.reads, 'security_change', id);
 
 const factorCode = () =>
   text().min(6).max(32).description('Six digits of the authenticator app, or a recovery code.');
@@ -45,8 +52,10 @@ const loginMfa = route({
   errors: ['INVALID_CODE', 'TOO_MANY_ATTEMPTS'],
   body: codeBody(),
   data: openedData(),
-  handle: async (app, { token, body }) =>
-    openedView(await answerChallenge(app, { token, code: body.code })),
+  handle: async (app, { token, body, visitor }) => {
+    const refused = refuseUnknownToken(app, visitor().source);
+    return openedView(await answerChallenge(app, { token, code: body.code }).catch(refused));
+  },
 });
 
 const mfa = route({
@@ -58,6 +67,7 @@ const mfa = route({
     recovery_codes_remaining: integer().min(0).description('Below three is time for new ones.'),
   }),
   handle: async (app, { account }) => {
+    await takeRead(app.reads, 'read', account.id);
     const { confirmedAt, left } = await app.factors.describe(account.id);
     return {
       enabled: confirmedAt !== null,
@@ -74,6 +84,7 @@ const enroll = route({
   data: object({ secret: text(), otpauth_url: text(), qr_code: text() }),
   handle: async (app, { account, session }) => {
     requireProof(session, app.clock.now());
+    await takeChange(app, account);
     const { secret, url, qrCode } = await enrollFactor(app, account);
     return { secret, otpauth_url: url, qr_code: qrCode };
   },
@@ -85,9 +96,10 @@ const confirm = route({
   errors: ['TOTP_NOT_ENROLLED', 'INVALID_CODE'],
   body: codeBody(),
   data: object({ recovery_codes: recoveryCodes() }),
-  handle: async (app, { account, session, body }) => ({
-    recovery_codes: await confirmFactor(app, { account, session }, body.code),
-  }),
+  handle: async (app, { account, session, body }) => {
+    await takeChange(app, account);
+    return { recovery_codes: await confirmFactor(app, { account, session }, body.code) };
+  },
 });
 
 const reauth = route({
@@ -97,6 +109,7 @@ const reauth = route({
   body: proofBody(),
   data: object({ reauthenticated: flag(), expires_in: integer().min(0) }),
   handle: async (app, { account, session, body }) => {
+    await takeChange(app, account);
     await reauthenticate(app, { account, session }, body);
     return { reauthenticated: true, expires_in: proofLifeMs / 1000 };
   },
@@ -109,6 +122,7 @@ const disable = route({
   body: proofBody(),
   data: object({ disabled: flag() }),
   handle: async (app, { account, session, body, requestId }) => {
+    await takeChange(app, account);
     await disableFactor(app, { account, session }, body, requestId);
     return { disabled: true };
   },
@@ -120,32 +134,40 @@ const recovery = route({
   errors: ['TOTP_NOT_ENROLLED', 'INVALID_CREDENTIALS', 'INVALID_CODE'],
   body: proofBody(),
   data: object({ recovery_codes: recoveryCodes() }),
-  handle: async (app, { account, session, body }) => ({
-    recovery_codes: await renewRecoveryCodes(app, { account, session }, body),
-  }),
+  handle: async (app, { account, session, body }) => {
+    await takeChange(app, account);
+    return { recovery_codes: await renewRecoveryCodes(app, { account, session }, body) };
+  },
 });
 
 const sessions = route({
   ...{ method: 'GET', path: '/v1/clients/security/sessions', tag, auth: 'session' },
-  summary: 'The open sessions of the account, newest first.',
+  summary:
+    'The open sessions of the account, newest first; for 30 days also those that a stolen token ended.',
   data: page(
     object({
-      id: text().guid(),
+      id: uuid(),
       created_at: timestamp(),
       last_used_at: timestamp(),
       ip: text(),
       user_agent: text().allow(''),
       current: flag().description('Whether it is the one that asks.'),
       mfa: flag().description('Whether a second factor was given.'),
+      token_reused_at: nullableTimestamp().description(
+        'When a refresh token of it came a second time, which ended it; null: it is open.',
+      ),
     }),
   ),
-  handle: async (app, { account, session }) => {
-    const open = await app.sessions.list(account.id, app.clock.now());
-    const items = open.map(({ id, createdAt, lastUsedAt, ip, userAgent, mfa: second }) => ({
-      id,
-      created_at: new Date(createdAt).toISOString(),
-      last_used_at: new Date(lastUsedAt).toISOString(),
-      ...{ ip, user_agent: userAgent, current: id === session.id, mfa: second },
+  handle: async (app, { account, session: own }) => {
+    await takeRead(app.reads, 'read', account.id);
+    const found = await app.sessions.list(account.id, app.clock.now());
+    const items = found.map(({ session, reusedAt }) => ({
+      id: session.id,
+      created_at: new Date(session.createdAt).toISOString(),
+      last_used_at: new Date(session.lastUsedAt).toISOString(),
+      ...{ ip: session.ip, user_agent: session.userAgent },
+      ...{ current: session.id === own.id, mfa: session.mfa },
+      token_reused_at: reusedAt === null ? null : new Date(reusedAt).toISOString(),
     }));
     return { items, next_before: null };
   },
@@ -155,14 +177,17 @@ const revoke = route({
   ...{ method: 'DELETE', path: '/v1/clients/security/sessions/{id}', tag, auth: 'session' },
   summary: 'Ends one session of the account.',
   errors: ['NOT_FOUND', 'REAUTH_REQUIRED'],
-  params: object({ id: text().guid().description('Id of a session.') }),
+  params: object({ id: uuid().description('Id of a session.') }),
   data: object({ revoked: flag() }),
   handle: async (app, { account, session, params }) => {
     const now = app.clock.now();
     requireProof(session, now);
+    await takeChange(app, account);
     const id = params.id.toLowerCase();
-    if (!(await app.sessions.revoke(account.id, id, now, 'revoked'))) throw fail('NOT_FOUND');
-    await app.revocations.announce();
+    const outcome = await app.sessions.revoke(account.id, id, now, 'revoked');
+    // Also of one that ended before: whoever ended it may not have come to tell the others.
+    if (outcome !== 'missing') await app.revocations.announce();
+    if (outcome !== 'ended') throw fail('NOT_FOUND');
     return { revoked: true };
   },
 });
@@ -175,6 +200,7 @@ const revokeOthers = route({
   handle: async (app, { account, session }) => {
     const now = app.clock.now();
     requireProof(session, now);
+    await takeChange(app, account);
     const ended = { except: session.id, reason: 'revoked' };
     const revoked = await app.sessions.revokeAll(account.id, now, ended);
     await app.revocations.announce();

@@ -29,17 +29,18 @@ const wabaId = () => providerId('WhatsApp Business account').example('1022901293
 const changeErrors: ErrorCode[] = ['REAUTH_REQUIRED', 'VALIDATION_ERROR'];
 const templateErrors: ErrorCode[] = [...changeErrors, 'NOT_FOUND'];
 
-/** Live sends depend on the connection, so a test key does not change it; all changes share one limit. */
+/** Live sends depend on the connection, so a test key does not change it; all but leaving share one limit. */
 const mayChange = async (
   app: ApiApp,
   { account, keyMode }: Pick<Callers['account'], 'account' | 'keyMode'>,
+  row: 'connect' | 'disconnect' = 'connect',
 ): Promise<void> => {
   if (keyMode === 'test') {
     const message =
       'A test key cannot change the WhatsApp connection. Use a live key or a session.';
     throw fail('REAUTH_REQUIRED', {}, { message });
   }
-  const taken = await app.reads.take('connect', account.id);
+  const taken = await app.reads.take(row, account.id);
   if (!taken.admitted) throw fail('RATE_LIMIT_EXCEEDED', refusalExtras(taken.refusal));
 };
 
@@ -170,7 +171,7 @@ const leave = route({
   handle: async (app, request) => {
     const { account, session, requestId } = request;
     requireProof(session, app.clock.now());
-    await mayChange(app, request);
+    await mayChange(app, request, 'disconnect');
     await disconnect(app, { accountId: account.id, requestId });
     return { disconnected: true };
   },

@@ -37,6 +37,12 @@ export type Passwords = {
    * @throws SERVICE_UNAVAILABLE when too many hashes wait already
    */
   check(stored: string | undefined, password: string): Promise<PasswordCheck>;
+  /**
+   * 32 bytes of Argon2id of each text under one salt, in order: as much work as that many passwords, in one place of
+   * the queue.
+   * @throws SERVICE_UNAVAILABLE when too many hashes wait already
+   */
+  derive(texts: readonly string[], salt: Buffer): Promise<Buffer[]>;
   /** Ends the thread; what waits for it is refused. */
   close(): Promise<void>;
 };
@@ -71,7 +77,7 @@ export const createPasswords = (): Passwords => {
   });
   const enter = createGate(enteredAtOnce);
   const gate = createGate(1);
-  const run = <T>(name: 'hash' | 'verify', task: unknown) =>
+  const run = <T>(name: 'hash' | 'verify' | 'derive', task: unknown) =>
     gate(() => thread.run(task, { name }) as Promise<T>);
   const hash = (password: string) => run<string>('hash', password);
 
@@ -84,6 +90,8 @@ export const createPasswords = (): Passwords => {
       const renew = matches && !against.startsWith(hashPrefix);
       return { matches, renewed: renew ? await hash(password) : undefined };
     },
+    derive: async (texts, salt) =>
+      (await run<Uint8Array[]>('derive', { texts, salt })).map((bytes) => Buffer.from(bytes)),
     close: () => thread.destroy(),
   };
 };

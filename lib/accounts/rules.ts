@@ -27,8 +27,11 @@ export type Account = {
   mfaEnabledAt: number | null;
 };
 
-/** E-mail addresses are compared without case and surrounding space, and kept as typed. */
-export const emailKey = (email: string): string => email.trim().toLowerCase();
+/**
+ * E-mail addresses are compared without case and surrounding space, an accent being part of its letter however it is
+ * encoded (NFC); they are kept as typed. The database compares keys byte by byte: one address, one key, one counter.
+ */
+export const emailKey = (email: string): string => email.trim().toLowerCase().normalize('NFC');
 
 /** Argon2id as the OWASP Password Storage Cheat Sheet has it: 19 MiB, two passes, one lane. */
 export const hashParameters = { memoryCost: 19 * 1024, timeCost: 2, parallelism: 1 };

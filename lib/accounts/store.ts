@@ -37,6 +37,27 @@ const credentialsFromRow = (row: Row): Credentials => ({
   passwordHash: String(row.password_hash),
 });
 
+/** What a proof of the owner rests on. */
+export type Standing = Pick<Account, 'status' | 'mfaEnabledAt'> & { passwordHash: string };
+
+/**
+ * Locks an account's row: changes of its password, its factors, its keys and its sessions come one after the other.
+ * Undefined when there is no such account. First in every transaction that needs it, so that none waits in a circle.
+ */
+export const lockAccount = async (trx: Database, id: string): Promise<Standing | undefined> => {
+  const row = await trx<Row>('accounts')
+    .where({ id: idBytes(id) })
+    .forUpdate()
+    .first('status', 'mfa_enabled_at', 'password_hash');
+  return (
+    row && {
+      status: row.status as Account['status'],
+      mfaEnabledAt: numberOrNull(row.mfa_enabled_at),
+      passwordHash: String(row.password_hash),
+    }
+  );
+};
+
 /** What the owner may change. */
 export type AccountChanges = Partial<
   Pick<
@@ -139,11 +160,11 @@ const write = (db: Database) => ({
       return before !== null;
     }),
 
-  setPasswordHash: async (id: string, passwordHash: string): Promise<void> => {
-    await db('accounts')
-      .where({ id: idBytes(id) })
-      .update({ password_hash: passwordHash });
-  },
+  /** Puts the hash of the same password in the place of an older one; false when another one is there by now. */
+  renewPasswordHash: async (id: string, before: string, renewed: string): Promise<boolean> =>
+    (await db('accounts')
+      .where({ id: idBytes(id), password_hash: before })
+      .update({ password_hash: renewed })) === 1,
 
   setStatus: async (
     id: string,

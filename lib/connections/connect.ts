@@ -3,6 +3,8 @@ import { randomInt } from 'node:crypto';
 import { invalid } from '../kernel/errors.ts';
 import { newId } from '../kernel/ids.ts';
 import { accountEvent } from '../messages/events.ts';
+import { tell } from '../messages/tell.ts';
+import { partWith } from './disconnect.ts';
 import { asking, type ConnectionDeps, pinContext, tokenContext } from './provider.ts';
 import {
   type Connection,
@@ -70,9 +72,11 @@ const prepare = async (deps: ConnectionDeps, given: Given, status: string): Prom
   if (given.wabaId !== null) await deps.management.subscribe(given.token, given.wabaId);
 };
 
+/** The number is connected by now: whatever fails from here on, the caller is told that it is. */
 const announce = async (deps: ConnectionDeps, given: Given, connection: Connection) => {
   await deps.revocations.announce();
-  await deps.announcer.announce(
+  await tell(
+    deps,
     accountEvent('whatsapp.connected', {
       ...{ accountId: given.accountId, mode: 'live', at: connection.connectedAt },
       ...{ requestId: given.requestId, subject: connection.id },
@@ -103,8 +107,13 @@ const establish = async (deps: ConnectionDeps, given: Given): Promise<void> => {
     templates: templates.map((one) => ({ ...one, status: templateStatusOf(one.status) })),
   };
   const sealed = deps.sealer.seal(token, tokenContext(connection.id));
-  if (!(await deps.connections.replace(connection, sealed, now))) throw elsewhere();
+  const replaced = await deps.connections.replace(connection, sealed, now);
+  if (replaced.kind === 'taken') throw elsewhere();
   await announce(deps, given, connection);
+  const { former } = replaced;
+  if (former && former.phoneNumberId !== given.phoneNumberId) {
+    await partWith(deps, former, given.requestId);
+  }
 };
 
 /**

@@ -1,6 +1,7 @@
 // Disconnecting an own number: its token is deleted, and sends go back to the shared number.
 import { describeError } from '../kernel/redact.ts';
 import { accountEvent } from '../messages/events.ts';
+import { tell } from '../messages/tell.ts';
 import { type ConnectionDeps, tokenContext } from './provider.ts';
 import type { FoundConnection } from './store.ts';
 
@@ -19,24 +20,32 @@ const leave = async (deps: ConnectionDeps, connection: FoundConnection): Promise
   }
 };
 
+/** What follows once a connection is gone from the store, by itself or for another one; never throws. */
+export const partWith = async (
+  deps: ConnectionDeps,
+  connection: FoundConnection,
+  requestId: string,
+): Promise<void> => {
+  const { accountId, id: subject, phoneNumberId, wabaId } = connection;
+  await leave(deps, connection);
+  await tell(
+    deps,
+    accountEvent('whatsapp.disconnected', {
+      ...{ accountId, mode: 'live', at: deps.clock.now(), requestId, subject },
+      data: { phone_number_id: phoneNumberId, waba_id: wabaId },
+    }),
+  );
+};
+
 /**
  * Deletes the account's connection. Repeatable: without one nothing happens, but processes are told again, in case
- * an earlier call could not tell them.
+ * an earlier call did not come to it.
  */
 export const disconnect = async (
   deps: ConnectionDeps,
-  asked: { accountId: string; requestId: string },
+  { accountId, requestId }: { accountId: string; requestId: string },
 ): Promise<void> => {
-  const { accountId, requestId } = asked;
-  const connection = await deps.connections.find(accountId);
   const removed = await deps.connections.remove(accountId);
   await deps.revocations.announce();
-  if (!connection || !removed) return;
-  await leave(deps, connection);
-  await deps.announcer.announce(
-    accountEvent('whatsapp.disconnected', {
-      ...{ accountId, mode: 'live', at: deps.clock.now(), requestId, subject: connection.id },
-      data: { phone_number_id: connection.phoneNumberId, waba_id: connection.wabaId },
-    }),
-  );
+  if (removed) await partWith(deps, removed, requestId);
 };

@@ -63,7 +63,7 @@ const onAccount = async (
   const changed =
     'broken' in effect
       ? await deps.connections.markBroken(id, effect.broken, deps.clock.now())
-      : await deps.connections.heal(id, effect.healed);
+      : await deps.connections.heal(id, [effect.healed]);
   if (!changed) return;
   deps.log.warn({ connection: id, event: news.event }, 'connection changed state');
   await deps.revocations.announce();

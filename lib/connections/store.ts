@@ -1,4 +1,5 @@
 // Own WhatsApp numbers in MySQL: one per account, one account per number; their templates and PINs.
+import { lockAccount } from '../accounts/store.ts';
 import { type Database, isDuplicateKey, withLockRetry } from '../infra/mysql.ts';
 import { idBytes, idText } from '../kernel/ids.ts';
 import type { BrokenReason, Connection, Template } from './rules.ts';
@@ -112,31 +113,44 @@ const insertConnection = async (
   if (rows.length > 0) await trx('whatsapp_templates').insert(rows);
 };
 
+/** Takes the account's connection out and answers what it was. Calls of one account come one after the other. */
+const takeOut = async (trx: Database, accountId: string): Promise<FoundConnection | undefined> => {
+  await lockAccount(trx, accountId);
+  const found = await reading(trx).find(accountId);
+  if (found) {
+    await trx('whatsapp_connections')
+      .where({ id: idBytes(found.id) })
+      .delete();
+  }
+  return found;
+};
+
+/** taken: another account has the number, and nothing was changed. */
+export type Replaced =
+  | { kind: 'taken' }
+  | { kind: 'replaced'; former: FoundConnection | undefined };
+
 const replacing = (db: Database) => ({
-  /** Puts `connection` in the place of the account's former one. Answers false when another account has the number. */
-  replace: async (connection: Connection, sealedToken: string, now: number): Promise<boolean> => {
+  /** Puts `connection` in the place of the account's former one, and answers that one. */
+  replace: async (connection: Connection, sealedToken: string, now: number): Promise<Replaced> => {
     const work = () =>
       db.transaction(async (trx) => {
-        const accountId = idBytes(connection.accountId);
-        // Calls of one account come one after the other: a duplicate can then only be the number.
-        await trx('accounts').where({ id: accountId }).forUpdate().first('id');
-        await trx('whatsapp_connections').where({ account_id: accountId }).delete();
+        const former = await takeOut(trx, connection.accountId);
+        // With the account locked a duplicate can only be the number.
         await insertConnection(trx, connection, { token: sealedToken, now });
+        return former;
       });
     try {
-      await withLockRetry(work);
-      return true;
+      return { kind: 'replaced', former: await withLockRetry(work) };
     } catch (error) {
-      if (isDuplicateKey(error)) return false;
+      if (isDuplicateKey(error)) return { kind: 'taken' };
       throw error;
     }
   },
 
-  /** Deletes the account's connection with its token and templates; false when there is none. */
-  remove: async (accountId: string): Promise<boolean> =>
-    (await db('whatsapp_connections')
-      .where({ account_id: idBytes(accountId) })
-      .delete()) > 0,
+  /** Deletes the account's connection with its token and templates; answers what it was, if there was one. */
+  remove: (accountId: string): Promise<FoundConnection | undefined> =>
+    withLockRetry(() => db.transaction((trx) => takeOut(trx, accountId))),
 
   /** Keeps `sealedPin` for the number unless there is one; answers the one that is kept. */
   keepPin: async (phoneNumberId: string, sealedPin: string, now: number): Promise<string> => {
@@ -158,13 +172,11 @@ const changing = (db: Database) => ({
     return changed === 1;
   },
 
-  /** Takes a connection for sound again; with `reason` only one that is broken for it. */
-  heal: async (id: string, reason?: BrokenReason): Promise<boolean> => {
+  /** Takes a connection for sound again that is broken for one of the reasons. */
+  heal: async (id: string, reasons: readonly BrokenReason[]): Promise<boolean> => {
     const changed = await db('whatsapp_connections')
-      .where({
-        ...{ id: idBytes(id), status: 'broken' },
-        ...(reason === undefined ? {} : { broken_reason: reason }),
-      })
+      .where({ id: idBytes(id), status: 'broken' })
+      .whereIn('broken_reason', reasons)
       .update({ status: 'connected', broken_at: null, broken_reason: null });
     return changed === 1;
   },

@@ -2,8 +2,10 @@
 import { GraphFailure } from '../channels/whatsapp-management.ts';
 import { fail, invalid } from '../kernel/errors.ts';
 import { accountEvent } from '../messages/events.ts';
+import { tell } from '../messages/tell.ts';
 import { asking, type ConnectionDeps, tokenContext } from './provider.ts';
 import {
+  type BrokenReason,
   brokenReasonOf,
   shownTemplate,
   type Template,
@@ -17,6 +19,8 @@ export const wantedBy = (
   template: WantedTemplate,
   { accountLanguage }: Pick<FoundConnection, 'accountLanguage'>,
 ): WantedTemplate => ({ name: template.name, language: accountLanguage ?? template.language });
+
+const provenByListing: readonly BrokenReason[] = ['token_invalid', 'permission_missing'];
 
 type Managed = FoundConnection & { wabaId: string };
 
@@ -58,7 +62,8 @@ const announceChanges = async (
   for (const { name, language, status } of found.templates) {
     const before = shownTemplate(connection, { name, language }).status;
     if (before === status) continue;
-    await deps.announcer.announce(
+    await tell(
+      deps,
       accountEvent('template.status_changed', {
         ...{ accountId: connection.accountId, mode: 'live', at: found.at },
         requestId: found.requestId,
@@ -69,7 +74,10 @@ const announceChanges = async (
   }
 };
 
-/** Stores what the provider said; a token that works heals a connection that was taken for broken. */
+/**
+ * Stores what the provider said. A list of templates proves the token and its rights, so it heals a connection that
+ * was broken for want of them; it proves nothing of the number, or of a ban.
+ */
 const note = async (
   deps: ConnectionDeps,
   connection: Managed,
@@ -80,7 +88,7 @@ const note = async (
   if (!(await deps.connections.noteTemplates(connection.id, templates, at))) {
     throw fail('NOT_FOUND', {}, { message: 'The WhatsApp number was disconnected meanwhile.' });
   }
-  await deps.connections.heal(connection.id);
+  await deps.connections.heal(connection.id, provenByListing);
   await deps.revocations.announce();
   await announceChanges(deps, connection, { templates, requestId, at });
 };

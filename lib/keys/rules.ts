@@ -10,6 +10,8 @@ export type Principal = {
   keyId: string;
   mode: Mode;
   account: Account;
+  /** The key was rotated and works only for its grace. */
+  ends?: boolean;
 };
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';

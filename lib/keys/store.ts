@@ -16,6 +16,7 @@ const toFound = (row: Row): FoundKey => {
       keyId: idText(row.key_id as Buffer),
       mode: row.key_mode as Principal['mode'],
       account,
+      ends: row.key_expires_at !== null,
     },
     expiresAt: row.key_expires_at === null ? null : Number(row.key_expires_at),
     revokedAt: row.key_revoked_at === null ? null : Number(row.key_revoked_at),
@@ -136,11 +137,18 @@ export const createKeyStore = (db: Database) => ({
     return row === undefined ? undefined : toFound(row);
   },
 
-  /** Answers false when the account has no such usable key. */
-  revoke: async (accountId: string, id: string, now: number): Promise<boolean> => {
+  /** Ends a key of the account: ended before says that there is one, missing that there is none. */
+  revoke: async (
+    accountId: string,
+    id: string,
+    now: number,
+  ): Promise<'ended' | 'ended before' | 'missing'> => {
+    const own = { account_id: idBytes(accountId), id: idBytes(id) };
     const changed = await db('api_keys')
-      .where({ account_id: idBytes(accountId), id: idBytes(id), revoked_at: null })
+      .where({ ...own, revoked_at: null })
+      .andWhere((query) => query.whereNull('expires_at').orWhere('expires_at', '>', now))
       .update({ revoked_at: now });
-    return changed === 1;
+    if (changed === 1) return 'ended';
+    return (await db('api_keys').where(own).first('id')) ? 'ended before' : 'missing';
   },
 });

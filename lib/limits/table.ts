@@ -19,6 +19,9 @@ export type Operation =
   | 'totp_change'
   | 'totp_verify'
   | 'connect'
+  | 'security_change'
+  | 'session_open'
+  | 'session_refresh'
   | 'register'
   | 'forgot'
   | 'reset';
@@ -194,6 +197,23 @@ export const readTable = [
     dimension: 'credential',
   }),
   row('connect', 30, hour, guarding('connect', 'cw', 'Same account (connection, template)')),
+  // Of its own, so that nobody keeps an owner from disconnecting by asking for something else.
+  row('disconnect', 30, hour, guarding('connect', 'cd', 'Same account (disconnect)')),
+  row('security_change', 60, hour, guarding('security_change', 'se', 'Same account (security)')),
+  row('session_open', 600, hour, {
+    ...guarding('session_open', 'so', 'Same account (logins that succeed)'),
+    dimension: 'login',
+  }),
+  row('session_refresh', 30, minute, {
+    ...guarding('session_refresh', 'sr', 'Same session (refresh)'),
+    dimension: 'credential',
+  }),
+  // Failures alone are counted: good tokens from the same address go on working.
+  row('source_token', 60, minute, {
+    ...guarding('unauthenticated', 'it', 'Unauthenticated source IP (unknown session tokens)'),
+    dimension: 'source_ip',
+    group: 'source',
+  }),
   // The contract's backstop for calls that name no account: its upper end, since one address may be many servers.
   row('source_send', 40, hour, {
     ...guarding('unauthenticated', 'is', 'Unauthenticated source IP (send backstop)'),
@@ -223,6 +243,11 @@ export const readTable = [
   row('forgot_email', 5, hour, {
     ...guarding('forgot', 'fe', 'Same e-mail address (forgotten password)'),
     dimension: 'login',
+  }),
+  row('reset_source', 20, hour, {
+    ...guarding('reset', 'rs', 'Same source IP (password reset)'),
+    dimension: 'source_ip',
+    group: 'source',
   }),
   row('reset_email', 10, hour, {
     ...guarding('reset', 're', 'Same e-mail address (password reset)'),

@@ -27,6 +27,7 @@ export type AccountEventType =
   | 'capacity_request.updated'
   | 'account.suspended'
   | 'security.mfa_disabled'
+  | 'security.recovery_codes_low'
   | 'webhook.test';
 
 /**

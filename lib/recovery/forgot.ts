@@ -25,11 +25,16 @@ export type RecoveryDeps = Omit<PasswordDeps, 'throttle'> & {
 /** Nobody's number: what is tried for an address without an account, so that it takes the same way. */
 const nobody = '+10000000000';
 
-/** The account in whose name codes to owners go out; it is no customer and never charged. */
-const platform = async ({ accounts }: RecoveryDeps): Promise<Principal> => {
+const nameOf = (email: string): string => sha256Hex(emailKey(email));
+
+/**
+ * The account in whose name codes to owners go out; it is no customer and never charged. Each address has a
+ * credential of its own: what strangers try with theirs takes nothing from anybody else's.
+ */
+const platform = async ({ accounts }: RecoveryDeps, email: string): Promise<Principal> => {
   const account = await accounts.find(platformAccountId);
   if (!account) throw new Error('the account of the platform is missing: run the migrations');
-  return { accountId: account.id, keyId: account.id, mode: 'live', account };
+  return { accountId: account.id, keyId: nameOf(email).slice(0, 32), mode: 'live', account };
 };
 
 const activeAccount = async (
@@ -48,7 +53,12 @@ const sendCode = async (
 ): Promise<void> => {
   try {
     await sendOtp(deps.sends, {
-      ...{ principal: await platform(deps), tier: standardTier, origin: 'send', requestId },
+      ...{
+        principal: await platform(deps, account.email),
+        tier: standardTier,
+        origin: 'send',
+        requestId,
+      },
       ...{ phone: account.phone, code: undefined, once: undefined, onWindow: () => undefined },
     });
   } catch (error) {
@@ -65,9 +75,11 @@ export type Recovery = {
   forgot(given: { email: string; source: string; requestId: string }): Promise<void>;
   /**
    * POST /v1/clients/password/reset: a new password for the right code; all sessions end, a second factor stays.
-   * @throws INVALID_CODE for whatever is wrong with code or address, VALIDATION_ERROR, RATE_LIMIT_EXCEEDED
+   * The company is no part of what the password is held against: a refusal would tell whose address it is.
+   * @throws INVALID_CODE for whatever is wrong with code or address, VALIDATION_ERROR, RATE_LIMIT_EXCEEDED,
+   * SERVICE_UNAVAILABLE (the code is as good as before)
    */
-  reset(given: { email: string; code: string; password: string }): Promise<void>;
+  reset(given: { email: string; code: string; password: string; source: string }): Promise<void>;
   /** Waits for codes that are being sent. */
   drain(): Promise<void>;
 };
@@ -85,9 +97,9 @@ export const createRecovery = (deps: RecoveryDeps): Recovery => {
     sending.add(tracked);
   };
 
-  const verify = async (phone: string, code: string): Promise<void> => {
+  const verify = async (email: string, phone: string, code: string): Promise<void> => {
     try {
-      const principal = await platform(deps);
+      const principal = await platform(deps, email);
       await verifyOtp(deps.verifies, { principal, tier: standardTier, phone, code });
     } catch (error) {
       if (guessed.has(codeOf(error))) throw fail('INVALID_CODE');
@@ -99,18 +111,20 @@ export const createRecovery = (deps: RecoveryDeps): Recovery => {
   return {
     forgot: async ({ email, source, requestId }) => {
       await takeRead(deps.reads, 'forgot_source', source);
-      await takeRead(deps.reads, 'forgot_email', sha256Hex(emailKey(email)));
+      await takeRead(deps.reads, 'forgot_email', nameOf(email));
       const account = await activeAccount(deps, email);
       if (account) behind(sendCode(deps, account, requestId));
     },
-    reset: async ({ email, code, password }) => {
-      await takeRead(deps.reads, 'reset_email', sha256Hex(emailKey(email)));
+    reset: async ({ email, code, password, source }) => {
+      await takeRead(deps.reads, 'reset_source', source);
+      await takeRead(deps.reads, 'reset_email', nameOf(email));
+      await requireGoodPassword('new_password', password, { email, company: null });
       const account = await activeAccount(deps, email);
-      const company = account?.company ?? null;
-      await requireGoodPassword('new_password', password, { email, company });
-      await verify(account?.phone ?? nobody, code);
+      // Before the code, which is used up by being right: after it nothing may be refused for want of room.
+      const hash = await deps.passwords.hash(password);
+      await verify(email, account?.phone ?? nobody, code);
       if (!account) throw fail('INVALID_CODE');
-      await setPassword(deps, { accountId: account.id, password, except: undefined });
+      await setPassword(deps, { accountId: account.id, hash, except: undefined });
     },
     drain: async () => {
       await Promise.all(sending);

@@ -1,7 +1,7 @@
 // Logins that wait for a second factor, in MySQL.
 import type { Account } from '../accounts/rules.ts';
-import { accountFromRow } from '../accounts/store.ts';
-import type { Database } from '../infra/mysql.ts';
+import { accountFromRow, lockAccount } from '../accounts/store.ts';
+import { type Database, withLockRetry } from '../infra/mysql.ts';
 import { idBytes } from '../kernel/ids.ts';
 import type { Visitor } from '../sessions/open.ts';
 
@@ -21,20 +21,26 @@ const userAgentMax = 200;
 export type ChallengeStore = ReturnType<typeof createChallengeStore>;
 
 export const createChallengeStore = (db: Database) => ({
-  addChallenge: async (
+  /** Adds a login whose password was right; false when its hash is not `passwordHash` any more. */
+  addChallenge: (
     hash: Buffer,
-    given: Visitor & { accountId: string; source: string; expiresAt: number; now: number },
-  ): Promise<void> => {
-    await db('mfa_challenges').where('expires_at', '<', given.now).limit(100).delete();
-    await db('mfa_challenges').insert({
-      hash,
-      account_id: idBytes(given.accountId),
-      ip: given.ip,
-      user_agent: given.userAgent.slice(0, userAgentMax),
-      source: given.source,
-      expires_at: given.expiresAt,
-    });
-  },
+    given: Visitor & { accountId: string; passwordHash: string; source: string; expiresAt: number },
+  ): Promise<boolean> =>
+    withLockRetry(() =>
+      db.transaction(async (trx) => {
+        const standing = await lockAccount(trx, given.accountId);
+        if (standing?.passwordHash !== given.passwordHash) return false;
+        await trx('mfa_challenges').insert({
+          hash,
+          account_id: idBytes(given.accountId),
+          ip: given.ip,
+          user_agent: given.userAgent.slice(0, userAgentMax),
+          source: given.source,
+          expires_at: given.expiresAt,
+        });
+        return true;
+      }),
+    ),
 
   /** Counts a code tried with a token; undefined when the token is unknown, used or too old. */
   takeChallenge: async (hash: Buffer, now: number): Promise<OpenChallenge | undefined> => {
@@ -54,7 +60,14 @@ export const createChallengeStore = (db: Database) => ({
     };
   },
 
-  /** Uses the token up; false when another call did. */
-  endChallenge: async (hash: Buffer, now: number): Promise<boolean> =>
-    (await db('mfa_challenges').where({ hash, used_at: null }).update({ used_at: now })) === 1,
+  /** Deletes at most `most` that nobody can answer any more; answers how many. */
+  purgeChallenges: async (now: number, most: number): Promise<number> =>
+    Number(await db('mfa_challenges').where('expires_at', '<', now).limit(most).delete()),
 });
+
+/**
+ * Uses the token up as its session is written; false when another call did, or the password or the factor that it
+ * stood for is gone.
+ */
+export const endChallenge = async (trx: Database, hash: Buffer, now: number): Promise<boolean> =>
+  (await trx('mfa_challenges').where({ hash, used_at: null }).update({ used_at: now })) === 1;

@@ -8,7 +8,7 @@ import { fail } from '../kernel/errors.ts';
 import { randomToken } from '../kernel/secrets.ts';
 import { type Opened, openSession, type SessionDeps, type Visitor } from '../sessions/open.ts';
 import { tokenHash } from '../sessions/tokens.ts';
-import type { ChallengeStore } from './challenge-store.ts';
+import { type ChallengeStore, endChallenge } from './challenge-store.ts';
 import { isFactor, type MfaDeps } from './factor.ts';
 import type { Attempt, Throttle } from './throttle.ts';
 
@@ -20,19 +20,21 @@ export type ChallengeDeps = { challenges: ChallengeStore; clock: Clock };
 
 export type Challenge = { mfaToken: string; expiresInSeconds: number };
 
-/** Opens the way to a second factor for an account whose password was right. */
+/**
+ * Opens the way to a second factor for an account whose password was right.
+ * @throws INVALID_CREDENTIALS when `passwordHash` is not that of the account any more
+ */
 export const startChallenge = async (
   { challenges, clock }: ChallengeDeps,
-  given: { account: Account; visitor: Visitor; attempt: Attempt },
+  given: { account: Account; passwordHash: string; visitor: Visitor; attempt: Attempt },
 ): Promise<Challenge> => {
-  const { account, visitor, attempt } = given;
+  const { account, passwordHash, visitor, attempt } = given;
   const mfaToken = `mfa_${randomToken(32)}`;
-  const now = clock.now();
-  await challenges.addChallenge(tokenHash(mfaToken), {
-    ...{ accountId: account.id, ...visitor, source: attempt.source },
-    expiresAt: now + lifeMs,
-    now,
+  const added = await challenges.addChallenge(tokenHash(mfaToken), {
+    ...{ accountId: account.id, passwordHash, ...visitor, source: attempt.source },
+    expiresAt: clock.now() + lifeMs,
   });
+  if (!added) throw fail('INVALID_CREDENTIALS');
   return { mfaToken, expiresInSeconds: lifeMs / 1000 };
 };
 
@@ -55,14 +57,19 @@ export const answerChallenge = async (
   const { account, attempts, visitor, source, expiresAt } = challenge;
   if (account.status !== 'active') throw fail('ACCOUNT_SUSPENDED');
   if (attempts > codesPerToken) throw tooMany(expiresAt, now);
-  await throttle.takeFactor(account.id);
-  if (!(await isFactor(deps, account.id, code))) {
+  await throttle.guessing('code', account.id, async () => {
+    if (await isFactor(deps, account.id, code)) return;
     throw fail('INVALID_CODE', { attempts_remaining: Math.max(codesPerToken - attempts, 0) });
-  }
-  if (!(await challenges.endChallenge(hash, now))) throw fail('INVALID_SESSION');
-  await throttle.clearFactor(account.id);
+  });
+  const opened = await openSession(deps, {
+    ...{ account, visitor, mfa: true },
+    ground: {
+      still: (standing, trx) => standing.mfaEnabledAt !== null && endChallenge(trx, hash, now),
+      otherwise: 'INVALID_SESSION',
+    },
+  });
   await throttle.clear({ email: emailKey(account.email), source });
-  return openSession(deps, { account, visitor, mfa: true });
+  return opened;
 };
 
 const tooMany = (until: number, now: number) => {

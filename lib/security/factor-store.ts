@@ -1,6 +1,8 @@
 // The second factors of accounts in MySQL: seeds, steps and recovery codes.
-import type { Database } from '../infra/mysql.ts';
+import { lockAccount } from '../accounts/store.ts';
+import { type Database, withLockRetry } from '../infra/mysql.ts';
 import { idBytes } from '../kernel/ids.ts';
+import { type Ending, endAccess } from './credential-store.ts';
 
 type Row = Record<string, unknown>;
 
@@ -50,31 +52,37 @@ const setUp = (db: Database) => ({
     accountId: string,
     given: RecoverySet & { sealed: string; step: number; now: number },
   ): Promise<boolean> =>
-    db.transaction(async (trx) => {
-      const account_id = idBytes(accountId);
-      const changed = await trx('account_factors')
-        .where({ account_id, pending_seed: given.sealed })
-        .update({
-          seed: given.sealed,
-          ...{ pending_seed: null, pending_until: null, last_step: given.step },
-        });
-      if (changed === 0) return false;
-      await writeRecovery(trx, account_id, given);
-      await trx('accounts').where({ id: account_id }).update({ mfa_enabled_at: given.now });
-      return true;
-    }),
+    withLockRetry(() =>
+      db.transaction(async (trx) => {
+        const account_id = idBytes(accountId);
+        await lockAccount(trx, accountId);
+        const changed = await trx('account_factors')
+          .where({ account_id, pending_seed: given.sealed })
+          .update({
+            seed: given.sealed,
+            ...{ pending_seed: null, pending_until: null, last_step: given.step },
+          });
+        if (changed === 0) return false;
+        await writeRecovery(trx, account_id, given);
+        await trx('accounts').where({ id: account_id }).update({ mfa_enabled_at: given.now });
+        return true;
+      }),
+    ),
 
-  disable: (accountId: string): Promise<boolean> =>
-    db.transaction(async (trx) => {
-      const id = idBytes(accountId);
-      const changed = await trx('accounts')
-        .where({ id })
-        .whereNotNull('mfa_enabled_at')
-        .update({ mfa_enabled_at: null });
-      await trx('account_factors').where({ account_id: id }).delete();
-      await trx('recovery_codes').where({ account_id: id }).delete();
-      return changed === 1;
-    }),
+  /** Turns the factor off and ends what was opened with it; false, and nothing changed, when it was not on. */
+  disable: (accountId: string, ending: Ending): Promise<boolean> =>
+    withLockRetry(() =>
+      db.transaction(async (trx) => {
+        const id = idBytes(accountId);
+        const standing = await lockAccount(trx, accountId);
+        if (standing?.mfaEnabledAt == null) return false;
+        await trx('accounts').where({ id }).update({ mfa_enabled_at: null });
+        await trx('account_factors').where({ account_id: id }).delete();
+        await trx('recovery_codes').where({ account_id: id }).delete();
+        await endAccess(trx, accountId, ending);
+        return true;
+      }),
+    ),
 });
 
 const prove = (db: Database) => ({

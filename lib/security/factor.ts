@@ -1,6 +1,6 @@
 // The second factor of an account: setting it up, proving it, new recovery codes, and the end of it.
 
-import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { timingSafeEqual } from 'node:crypto';
 import type { Passwords } from '../accounts/passwords.ts';
 import type { Account } from '../accounts/rules.ts';
 import type { AccountStore } from '../accounts/store.ts';
@@ -9,29 +9,40 @@ import type { Clock } from '../kernel/clock.ts';
 import { minute } from '../kernel/clock.ts';
 import { fail } from '../kernel/errors.ts';
 import { newId } from '../kernel/ids.ts';
+import type { Log } from '../kernel/log.ts';
 import type { SealContext, Sealer } from '../kernel/secrets.ts';
 import type { Revocations } from '../keys/revocations.ts';
 import type { Announcer } from '../messages/announce.ts';
 import { accountEvent } from '../messages/events.ts';
+import { tell } from '../messages/tell.ts';
 import type { Session } from '../sessions/rules.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { FactorStore } from './factor-store.ts';
-import { hashRecoveryCode, newRecoveryCodes, readRecoveryCode } from './recovery-codes.ts';
+import {
+  hashRecoveryCodes,
+  newRecoverySet,
+  readRecoveryCode,
+  recoveryCodesLow,
+} from './recovery-codes.ts';
 import type { Throttle } from './throttle.ts';
 
 /** How long a seed waits for the code that confirms it. */
 const pendingMs = 10 * minute;
 const issuer = 'Tessera';
-const saltBytes = 16;
 
-export type MfaDeps = { factors: FactorStore; sealer: Sealer; clock: Clock };
+export type MfaDeps = {
+  factors: FactorStore;
+  passwords: Passwords;
+  sealer: Sealer;
+  announcer: Announcer;
+  clock: Clock;
+  log: Log;
+};
 
 export type FactorDeps = MfaDeps & {
   accounts: AccountStore;
-  passwords: Passwords;
   sessions: SessionStore;
   revocations: Pick<Revocations, 'announce'>;
-  announcer: Announcer;
   throttle: Throttle;
 };
 
@@ -58,19 +69,29 @@ const isAppCode = async (
   return step !== undefined && factors.useStep(accountId, step);
 };
 
+const tellLow = async (deps: MfaDeps, accountId: string): Promise<void> => {
+  const { left } = await deps.factors.describe(accountId);
+  if (left >= recoveryCodesLow) return;
+  const about = { accountId, mode: 'live' as const, requestId: newId(), at: deps.clock.now() };
+  const data = { recovery_codes_remaining: left };
+  await tell(
+    deps,
+    accountEvent('security.recovery_codes_low', { ...about, subject: newId(), data }),
+  );
+};
+
 // One Argon2id per guess: all codes of a set share a salt. Every code is compared, so time tells nothing.
-const isRecoveryCode = async (
-  { factors, clock }: MfaDeps,
-  accountId: string,
-  code: string,
-): Promise<boolean> => {
+const isRecoveryCode = async (deps: MfaDeps, accountId: string, code: string): Promise<boolean> => {
+  const { factors, passwords, clock } = deps;
   if (readRecoveryCode(code) === undefined) return false;
   const { salt, codes } = await factors.findRecoveryCodes(accountId);
   if (!salt) return false;
-  const hash = await hashRecoveryCode(code, salt);
+  const [hash = Buffer.alloc(0)] = await hashRecoveryCodes(passwords, [code], salt);
   const found = codes.filter((candidate) => timingSafeEqual(candidate.hash, hash));
   const [match] = found.filter(({ usedAt }) => usedAt === null);
-  return match !== undefined && factors.useRecoveryCode(accountId, match.hash, clock.now());
+  if (!match || !(await factors.useRecoveryCode(accountId, match.hash, clock.now()))) return false;
+  await tellLow(deps, accountId);
+  return true;
 };
 
 /** Whether `code` is the account's app's or an unused recovery code; being right uses it up. */
@@ -81,25 +102,29 @@ export const isFactor = async (deps: MfaDeps, accountId: string, code: string): 
  * Takes a password or a code as proof that the owner acts.
  * @throws INVALID_CREDENTIALS, INVALID_CODE, RATE_LIMIT_EXCEEDED
  */
-export const requireFactor = async (
+export const requireFactor = (
   deps: FactorDeps,
   account: Account,
   { password, code }: Proof,
-): Promise<void> => {
-  await deps.throttle.takeFactor(account.id);
-  if (password !== undefined) {
-    const found = await deps.accounts.findCredentials(account.id);
-    const { matches } = await deps.passwords.check(found?.passwordHash, password);
-    if (!matches) throw fail('INVALID_CREDENTIALS');
-  } else if (!(await isFactor(deps, account.id, code ?? ''))) throw fail('INVALID_CODE');
-  await deps.throttle.clearFactor(account.id);
-};
+): Promise<void> =>
+  password === undefined
+    ? deps.throttle.guessing('code', account.id, async () => {
+        if (!(await isFactor(deps, account.id, code ?? ''))) throw fail('INVALID_CODE');
+      })
+    : deps.throttle.guessing('password', account.id, async () => {
+        const found = await deps.accounts.findCredentials(account.id);
+        const { matches } = await deps.passwords.check(found?.passwordHash, password);
+        if (!matches) throw fail('INVALID_CREDENTIALS');
+      });
 
 /**
  * POST security/mfa/enroll: a seed that counts once a code of it confirmed it; the one before, not confirmed, is void.
  * @throws ALREADY_ENROLLED
  */
-export const enrollFactor = async ({ factors, sealer, clock }: MfaDeps, account: Account) => {
+export const enrollFactor = async (
+  { factors, sealer, clock }: Pick<MfaDeps, 'factors' | 'sealer' | 'clock'>,
+  account: Account,
+) => {
   const secret = newSecret();
   const now = clock.now();
   const sealed = sealer.seal(secret, seedContext(account.id));
@@ -108,14 +133,6 @@ export const enrollFactor = async ({ factors, sealer, clock }: MfaDeps, account:
   }
   const url = otpauthUrl({ issuer, label: account.email, secret });
   return { secret, url, qrCode: await qrDataUri(url) };
-};
-
-const newCodes = async () => {
-  const codes = newRecoveryCodes();
-  const salt = randomBytes(saltBytes);
-  const hashes: Buffer[] = [];
-  for (const code of codes) hashes.push(await hashRecoveryCode(code, salt));
-  return { codes, salt, hashes };
 };
 
 /**
@@ -127,17 +144,18 @@ export const confirmFactor = async (
   { account, session }: Actor,
   code: string,
 ): Promise<string[]> => {
-  const { factors, sealer, clock, throttle, revocations } = deps;
+  const { factors, passwords, sealer, clock, throttle, revocations } = deps;
   const now = clock.now();
   const sealed = await factors.findPending(account.id, now);
   if (sealed === undefined) throw nothingSetUp();
-  await throttle.takeFactor(account.id);
   const secret = sealer.open(sealed, seedContext(account.id));
   const step = matchStep({ secret, code, nowMs: now });
-  if (step === undefined) throw fail('INVALID_CODE');
-  await throttle.clearFactor(account.id);
-  const { codes, ...kept } = await newCodes();
-  if (!(await factors.confirm(account.id, { sealed, step, now, ...kept }))) throw nothingSetUp();
+  await throttle.guessing('code', account.id, async () => {
+    if (step === undefined) throw fail('INVALID_CODE');
+  });
+  const { codes, ...kept } = await newRecoverySet(passwords);
+  const confirmed = { sealed, step: step ?? 0, now, ...kept };
+  if (!(await factors.confirm(account.id, confirmed))) throw nothingSetUp();
   await deps.sessions.setProven(session.id, now);
   await revocations.announce();
   return codes;
@@ -161,18 +179,16 @@ export const disableFactor = async (
   proof: Proof,
   requestId: string,
 ): Promise<void> => {
-  const { factors, sessions, clock, revocations, announcer } = deps;
+  const { factors, clock, revocations } = deps;
   if (!(await factors.isEnabled(account.id))) throw nothingSetUp();
   await requireFactor(deps, account, proof);
   const at = clock.now();
-  if (!(await factors.disable(account.id))) throw nothingSetUp();
-  await sessions.revokeAll(account.id, at, { except: session.id, reason: 'mfa_disabled' });
+  const ending = { now: at, except: session.id, reason: 'mfa_disabled' };
+  if (!(await factors.disable(account.id, ending))) throw nothingSetUp();
   await revocations.announce();
   const about = { accountId: account.id, mode: 'live' as const, requestId, at };
   const data = { by: proof.password === undefined ? 'code' : 'password' };
-  await announcer.announce(
-    accountEvent('security.mfa_disabled', { ...about, subject: newId(), data }),
-  );
+  await tell(deps, accountEvent('security.mfa_disabled', { ...about, subject: newId(), data }));
 };
 
 /**
@@ -186,7 +202,7 @@ export const renewRecoveryCodes = async (
 ): Promise<string[]> => {
   if (!(await deps.factors.isEnabled(account.id))) throw nothingSetUp();
   await requireFactor(deps, account, proof);
-  const { codes, ...kept } = await newCodes();
+  const { codes, ...kept } = await newRecoverySet(deps.passwords);
   await deps.factors.replaceRecoveryCodes(account.id, kept);
   return codes;
 };
@@ -201,6 +217,6 @@ export const reauthenticate = async (
   proof: Proof,
 ): Promise<void> => {
   await requireFactor(deps, account, proof);
+  // Nobody is told: who remembers the session without the proof reads it again before refusing (api/caller.ts).
   await deps.sessions.setProven(session.id, deps.clock.now());
-  await deps.revocations.announce();
 };

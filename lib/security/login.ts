@@ -3,12 +3,25 @@ import type { Passwords } from '../accounts/passwords.ts';
 import { emailKey } from '../accounts/rules.ts';
 import type { AccountStore, Credentials } from '../accounts/store.ts';
 import { fail } from '../kernel/errors.ts';
-import { type Opened, openSession, type SessionDeps, type Visitor } from '../sessions/open.ts';
+import { type ReadLimiter, takeRead } from '../limits/reads.ts';
+import {
+  type Ground,
+  type Opened,
+  openSession,
+  type SessionDeps,
+  type Visitor,
+} from '../sessions/open.ts';
+import type { Still } from '../sessions/store.ts';
 import { type Challenge, type ChallengeDeps, startChallenge } from './challenge.ts';
 import type { Throttle } from './throttle.ts';
 
 export type LoginDeps = SessionDeps &
-  ChallengeDeps & { accounts: AccountStore; passwords: Passwords; throttle: Throttle };
+  ChallengeDeps & {
+    accounts: AccountStore;
+    passwords: Passwords;
+    throttle: Throttle;
+    reads: ReadLimiter;
+  };
 
 /** `source` is an opaque name of where the call comes from. */
 export type Login = { email: string; password: string; visitor: Visitor; source: string };
@@ -16,14 +29,18 @@ export type Login = { email: string; password: string; visitor: Visitor; source:
 export type LoggedIn = { kind: 'open'; opened: Opened } | { kind: 'mfa'; challenge: Challenge };
 
 /** The account of an address and its password; alike, in answer and time, whichever of the two is wrong. */
-const prove = async (deps: LoginDeps, login: Login): Promise<Credentials['account']> => {
+const prove = async (deps: LoginDeps, login: Login): Promise<Credentials> => {
   const { accounts, passwords } = deps;
   const found = await accounts.findByEmail(login.email);
   const { matches, renewed } = await passwords.check(found?.passwordHash, login.password);
   if (!found || !matches) throw fail('INVALID_CREDENTIALS');
-  if (renewed !== undefined) await accounts.setPasswordHash(found.account.id, renewed);
-  if (found.account.status !== 'active') throw fail('ACCOUNT_SUSPENDED');
-  return found.account;
+  const { account, passwordHash } = found;
+  if (renewed === undefined) return found;
+  // Another login may have renewed it meanwhile, or the owner changed it: what is there now is what must match.
+  if (!(await accounts.renewPasswordHash(account.id, passwordHash, renewed))) {
+    return prove(deps, login);
+  }
+  return { account, passwordHash: renewed };
 };
 
 /**
@@ -35,12 +52,18 @@ export const logIn = (deps: LoginDeps, login: Login): Promise<LoggedIn> =>
 
 const open = async (deps: LoginDeps, login: Login): Promise<LoggedIn> => {
   const attempt = { email: emailKey(login.email), source: login.source };
-  await deps.throttle.take(attempt);
-  const account = await prove(deps, login);
+  const proven = await deps.throttle.attempting(attempt, () => prove(deps, login));
+  const { account, passwordHash } = proven;
+  if (account.status !== 'active') throw fail('ACCOUNT_SUSPENDED');
+  await takeRead(deps.reads, 'session_open', account.id);
   const { visitor } = login;
   if (account.mfaEnabledAt !== null) {
-    return { kind: 'mfa', challenge: await startChallenge(deps, { account, visitor, attempt }) };
+    const challenge = await startChallenge(deps, { ...proven, visitor, attempt });
+    return { kind: 'mfa', challenge };
   }
+  const still: Still = (now) => now.passwordHash === passwordHash && now.mfaEnabledAt === null;
+  const ground: Ground = { still, otherwise: 'INVALID_CREDENTIALS' };
+  const opened = await openSession(deps, { account, visitor, mfa: false, ground });
   await deps.throttle.clear(attempt);
-  return { kind: 'open', opened: await openSession(deps, { account, visitor, mfa: false }) };
+  return { kind: 'open', opened };
 };

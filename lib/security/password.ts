@@ -7,27 +7,36 @@ import type { Clock } from '../kernel/clock.ts';
 import { fail } from '../kernel/errors.ts';
 import type { Revocations } from '../keys/revocations.ts';
 import type { Session } from '../sessions/rules.ts';
-import type { SessionStore } from '../sessions/store.ts';
+import type { CredentialStore } from './credential-store.ts';
 import type { Throttle } from './throttle.ts';
 
 export type PasswordDeps = {
   accounts: AccountStore;
   passwords: Passwords;
-  sessions: SessionStore;
+  credentials: CredentialStore;
   revocations: Pick<Revocations, 'announce'>;
   throttle: Throttle;
   clock: Clock;
 };
 
-/** Sets a password that was found good, and ends all sessions but the one that acts. */
+/**
+ * Sets the hash of a password that was found good, and ends all sessions but the one that acts. False, and nothing
+ * changed, when `present` is not the account's hash any more.
+ */
 export const setPassword = async (
-  { accounts, passwords, sessions, revocations, clock }: Omit<PasswordDeps, 'throttle'>,
-  given: { accountId: string; password: string; except: string | undefined },
-): Promise<void> => {
-  const { accountId, password, except } = given;
-  await accounts.setPasswordHash(accountId, await passwords.hash(password));
-  await sessions.revokeAll(accountId, clock.now(), { except, reason: 'password_changed' });
-  await revocations.announce();
+  { credentials, revocations, clock }: Pick<PasswordDeps, 'credentials' | 'revocations' | 'clock'>,
+  given: {
+    accountId: string;
+    hash: string;
+    present?: string | undefined;
+    except: string | undefined;
+  },
+): Promise<boolean> => {
+  const { accountId, ...rest } = given;
+  const ending = { now: clock.now(), reason: 'password_changed' };
+  const done = await credentials.replacePassword(accountId, { ...rest, ...ending });
+  if (done) await revocations.announce();
+  return done;
 };
 
 /**
@@ -47,10 +56,14 @@ export const changePassword = async (
   const { account, session, current, wanted, source } = given;
   await requireGoodPassword('new_password', wanted, account);
   const attempt = { email: emailKey(account.email), source };
-  await deps.throttle.take(attempt);
-  const found = await deps.accounts.findCredentials(account.id);
-  const { matches } = await deps.passwords.check(found?.passwordHash, current);
-  if (!matches) throw fail('INVALID_CREDENTIALS');
+  const { present, hash } = await deps.throttle.attempting(attempt, async () => {
+    const found = await deps.accounts.findCredentials(account.id);
+    const { matches } = await deps.passwords.check(found?.passwordHash, current);
+    if (!matches) throw fail('INVALID_CREDENTIALS');
+    return { present: found?.passwordHash, hash: await deps.passwords.hash(wanted) };
+  });
+  // Of two changes at once the one that comes second was proven with a password that is gone.
+  const changed = { accountId: account.id, hash, present, except: session?.id };
+  if (!(await setPassword(deps, changed))) throw fail('INVALID_CREDENTIALS');
   await deps.throttle.clear(attempt);
-  await setPassword(deps, { accountId: account.id, password: wanted, except: session?.id });
 };

@@ -1,12 +1,14 @@
 // Recovery codes: ten of 80 bits, written in Crockford's base 32, kept as Argon2id under one salt per set.
 import { randomBytes } from 'node:crypto';
-import { hashRaw } from '@node-rs/argon2';
+import type { Passwords } from '../accounts/passwords.ts';
 
 /** How many a set has (reference 06 section 5). */
 export const recoveryCodesPerSet = 10;
+/** Below this many unused ones it is time for new ones; the account's webhook is told. */
+export const recoveryCodesLow = 3;
 const bytesPerCode = 10;
 const alphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
-const parameters = { memoryCost: 19 * 1024, timeCost: 2, parallelism: 1, outputLen: 32 };
+const saltBytes = 16;
 
 const encode = (bytes: Buffer): string => {
   let bits = BigInt(`0x${bytes.toString('hex')}`);
@@ -19,7 +21,7 @@ const encode = (bytes: Buffer): string => {
 };
 
 /** Fresh codes, as people write them down: four groups of four. */
-export const newRecoveryCodes = (): string[] =>
+const newRecoveryCodes = (): string[] =>
   Array.from({ length: recoveryCodesPerSet }, () =>
     encode(randomBytes(bytesPerCode)).replace(/.{4}(?=.)/g, '$&-'),
   );
@@ -30,6 +32,23 @@ export const readRecoveryCode = (typed: string): string | undefined => {
   return /^[0-9A-HJKMNP-TV-Z]{16}$/.test(plain) ? plain : undefined;
 };
 
-/** What is kept of a code: below 112 bits a plain hash would not do (OWASP ASVS 6.5.2). */
-export const hashRecoveryCode = (code: string, salt: Buffer): Promise<Buffer> =>
-  hashRaw(readRecoveryCode(code) ?? '', { ...parameters, salt });
+/**
+ * What is kept of codes: below 112 bits a plain hash would not do (OWASP ASVS 6.5.2).
+ * @throws SERVICE_UNAVAILABLE
+ */
+export const hashRecoveryCodes = (
+  passwords: Pick<Passwords, 'derive'>,
+  codes: readonly string[],
+  salt: Buffer,
+): Promise<Buffer[]> =>
+  passwords.derive(
+    codes.map((code) => readRecoveryCode(code) ?? ''),
+    salt,
+  );
+
+/** A fresh set: the codes to show once, and what is kept of them. @throws SERVICE_UNAVAILABLE */
+export const newRecoverySet = async (passwords: Pick<Passwords, 'derive'>) => {
+  const codes = newRecoveryCodes();
+  const salt = randomBytes(saltBytes);
+  return { codes, salt, hashes: await hashRecoveryCodes(passwords, codes, salt) };
+};

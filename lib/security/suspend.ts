@@ -2,25 +2,31 @@
 import type { AccountStore } from '../accounts/store.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { fail } from '../kernel/errors.ts';
+import type { Log } from '../kernel/log.ts';
 import type { Revocations } from '../keys/revocations.ts';
 import type { Announcer } from '../messages/announce.ts';
 import { accountEvent } from '../messages/events.ts';
-import type { SessionStore } from '../sessions/store.ts';
+import { tell } from '../messages/tell.ts';
+import type { CredentialStore } from './credential-store.ts';
 
 export type SuspendDeps = {
   accounts: AccountStore;
-  sessions: SessionStore;
+  credentials: CredentialStore;
   revocations: Pick<Revocations, 'announce'>;
   announcer: Announcer;
   clock: Clock;
+  log: Log;
 };
 
-/** Ends all sessions of an account on every process within a second; answers how many. */
+/**
+ * Ends all sessions of an account, and its logins under way, on every process within a second; answers how many
+ * sessions.
+ */
 export const forceLogout = async (
-  { sessions, revocations, clock }: Omit<SuspendDeps, 'accounts' | 'announcer'>,
+  { credentials, revocations, clock }: Pick<SuspendDeps, 'credentials' | 'revocations' | 'clock'>,
   accountId: string,
 ): Promise<number> => {
-  const ended = await sessions.revokeAll(accountId, clock.now(), { reason: 'forced' });
+  const ended = await credentials.endAll(accountId, { now: clock.now(), reason: 'forced' });
   await revocations.announce();
   return ended;
 };
@@ -41,7 +47,8 @@ export const suspendAccount = async (
   await forceLogout(deps, accountId);
   if (!changed) return;
   const subject = `${accountId} ${at}`;
-  await deps.announcer.announce(
+  await tell(
+    deps,
     accountEvent('account.suspended', {
       ...{ accountId, mode: 'live', at, requestId, subject, data: { reason } },
     }),

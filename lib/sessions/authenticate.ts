@@ -14,7 +14,11 @@ const touchEveryMs = minute;
 
 export type OpenSession = Pick<FoundSession, 'session' | 'account'>;
 
-export type AuthenticateSession = (authorization: string | undefined) => Promise<OpenSession>;
+export type AuthenticateSession = (
+  authorization: string | undefined,
+  /** needsProof: a session that is remembered without a fresh proof is read again. */
+  options?: { needsProof: boolean },
+) => Promise<OpenSession>;
 
 /**
  * Sessions by access token, remembered for a minute as long as nothing was revoked anywhere.
@@ -28,10 +32,16 @@ export const createAuthenticateSession = (deps: {
   const { sessions, revocations, clock } = deps;
   const remembered = new Map<string, { found: FoundSession; epoch: string; until: number }>();
 
-  const find = async (text: string, now: number): Promise<FoundSession | undefined> => {
+  const find = async (
+    text: string,
+    now: number,
+    needsProof: boolean,
+  ): Promise<FoundSession | undefined> => {
     const epoch = revocations.epoch();
     const known = remembered.get(text);
-    if (known && known.epoch === epoch && known.until > now) return known.found;
+    if (known && known.epoch === epoch && known.until > now) {
+      if (!needsProof || isProven(known.found.session, now)) return known.found;
+    }
     const found = await sessions.findByAccess(tokenHash(text));
     if (found && epoch !== undefined) {
       if (remembered.size >= rememberedMax) remembered.clear();
@@ -47,11 +57,11 @@ export const createAuthenticateSession = (deps: {
     await sessions.touch(session.id, now);
   };
 
-  return async (authorization) => {
+  return async (authorization, { needsProof } = { needsProof: false }) => {
     const text = bearerOf(authorization);
     if (!isToken('access', text)) throw fail('INVALID_SESSION');
     const now = clock.now();
-    const found = await find(text, now);
+    const found = await find(text, now, needsProof);
     if (!found || found.revokedAt !== null || found.expiresAt <= now) throw fail('INVALID_SESSION');
     if (found.account.status !== 'active') throw fail('ACCOUNT_SUSPENDED');
     await touch(found.session, now);

@@ -1,19 +1,23 @@
 // Opening a session, refreshing it, and ending it.
 import type { Account } from '../accounts/rules.ts';
 import type { Clock } from '../kernel/clock.ts';
-import { fail } from '../kernel/errors.ts';
+import { type ErrorCode, fail } from '../kernel/errors.ts';
 import { newId } from '../kernel/ids.ts';
 import type { Log } from '../kernel/log.ts';
 import type { Revocations } from '../keys/revocations.ts';
+import { type ReadLimiter, takeRead } from '../limits/reads.ts';
 import {
+  accessEnd,
   accessLifeMs,
+  isForked,
   judgeRefresh,
   refreshEnd,
+  reused,
   type Session,
   sessionLifeMs,
   sessionsMax,
 } from './rules.ts';
-import type { FoundRefresh, NewToken, SessionStore } from './store.ts';
+import type { FoundRefresh, NewToken, RefreshEffect, SessionStore, Still } from './store.ts';
 import { isToken, newTokenPair, type TokenPair, tokenHash } from './tokens.ts';
 
 export type SessionDeps = {
@@ -28,10 +32,13 @@ export type Opened = { tokens: TokenPair; expiresInSeconds: number; account: Acc
 /** Where a session is opened from. */
 export type Visitor = { ip: string; userAgent: string };
 
+/** What a session rests on: checked once more as it is written, else `otherwise` is thrown. */
+export type Ground = { still: Still; otherwise: ErrorCode };
+
 const userAgentMax = 200;
 
 const tokensOf = (pair: TokenPair, session: Pick<Session, 'endsAt'>, now: number): NewToken[] => [
-  { hash: tokenHash(pair.access), kind: 'access', expiresAt: now + accessLifeMs },
+  { hash: tokenHash(pair.access), kind: 'access', expiresAt: accessEnd(session, now) },
   { hash: tokenHash(pair.refresh), kind: 'refresh', expiresAt: refreshEnd(session, now) },
 ];
 
@@ -40,13 +47,18 @@ const opened = (tokens: TokenPair, account: Account): Opened => ({
   expiresInSeconds: accessLifeMs / 1000,
 });
 
-/** Opens a session for an account that has proven who it is; `mfa` says whether with a second factor. */
+/**
+ * Opens a session for an account that has proven who it is; `mfa` says whether with a second factor.
+ * @throws ACCOUNT_SUSPENDED, and what `ground` says when the proof does not stand any more
+ */
 export const openSession = async (
-  { sessions, revocations, clock }: SessionDeps,
-  { account, visitor, mfa }: { account: Account; visitor: Visitor; mfa: boolean },
+  { sessions, revocations, clock }: Omit<SessionDeps, 'log'>,
+  given: { account: Account; visitor: Visitor; mfa: boolean; ground?: Ground },
 ): Promise<Opened> => {
+  const { account, visitor, mfa, ground } = given;
   const now = clock.now();
   const pair = newTokenPair();
+  const endsAt = now + sessionLifeMs;
   const session: Session = {
     id: newId(),
     accountId: account.id,
@@ -56,47 +68,91 @@ export const openSession = async (
     userAgent: visitor.userAgent.slice(0, userAgentMax),
     mfa,
     provenAt: now,
-    endsAt: now + sessionLifeMs,
+    endsAt,
+    idleEndsAt: refreshEnd({ endsAt }, now),
   };
-  const gone = await sessions.insert(session, tokensOf(pair, session, now), sessionsMax);
-  if (gone > 0) await revocations.announce();
+  const bounds = { keep: sessionsMax, still: ground?.still };
+  const inserted = await sessions.insert(session, tokensOf(pair, session, now), bounds);
+  if (inserted.kind === 'suspended') throw fail('ACCOUNT_SUSPENDED');
+  if (inserted.kind === 'changed') throw fail(ground?.otherwise ?? 'INVALID_SESSION');
+  if (inserted.gone > 0) await revocations.announce();
   return opened(pair, account);
 };
 
 const isAlive = (found: FoundRefresh, now: number): boolean =>
   found.revokedAt === null && found.expiresAt > now && found.session.endsAt > now;
 
+type Verdict = { kind: 'gone' | 'suspended' } | { kind: 'reuse' | 'opened'; found: FoundRefresh };
+
+/** What a refresh token that was found leads to, and what is written of it. */
+const judge = (
+  found: FoundRefresh | undefined,
+  pair: TokenPair,
+  now: number,
+): [Verdict, RefreshEffect] => {
+  const nothing: RefreshEffect = { kind: 'nothing' };
+  if (!found || !isAlive(found, now)) return [{ kind: 'gone' }, nothing];
+  if (found.account.status !== 'active') return [{ kind: 'suspended' }, nothing];
+  const { token, line, session } = found;
+  const verdict = judgeRefresh(token, line, now);
+  if (verdict === 'reuse')
+    return [
+      { kind: 'reuse', found },
+      { kind: 'revoke', reason: reused },
+    ];
+  const issue = tokensOf(pair, session, now);
+  if (verdict === 'rotate')
+    return [
+      { kind: 'opened', found },
+      { kind: 'rotate', issue },
+    ];
+  // A grace within a grace does not renew it: two lines are one client's for ten seconds in all.
+  const forkedAt = isForked(line, now) ? (line.forkedAt ?? now) : now;
+  return [
+    { kind: 'opened', found },
+    { kind: 'fork', issue, forkedAt },
+  ];
+};
+
 /**
  * A new pair for a refresh token, which is used up by it. A used token ends the session, except the immediate
  * predecessor within the grace, once (reference 06 section 5).
- * @throws INVALID_SESSION, ACCOUNT_SUSPENDED
+ * @throws INVALID_SESSION, ACCOUNT_SUSPENDED, RATE_LIMIT_EXCEEDED
  */
-export const refreshSession = async (deps: SessionDeps, text: string): Promise<Opened> => {
+export const refreshSession = async (
+  deps: SessionDeps & { reads: ReadLimiter },
+  text: string,
+): Promise<Opened> => {
   if (!isToken('refresh', text)) throw fail('INVALID_SESSION');
   const { sessions, revocations, clock, log } = deps;
+  const hash = tokenHash(text);
+  const owner = await sessions.findByRefresh(hash);
+  if (!owner) throw fail('INVALID_SESSION');
+  await takeRead(deps.reads, 'session_refresh', owner.sessionId);
   const now = clock.now();
   const pair = newTokenPair();
-  let seen: FoundRefresh | undefined;
-  let verdict: ReturnType<typeof judgeRefresh> | undefined;
-  await sessions.refresh(tokenHash(text), now, (found) => {
-    seen = found && isAlive(found, now) ? found : undefined;
-    if (seen?.account.status !== 'active') return {};
-    verdict = judgeRefresh(seen.token, seen, now);
-    if (verdict === 'reuse') return { revoke: 'refresh_token_reused' };
-    return { issue: tokensOf(pair, seen.session, now), sibling: verdict === 'grace' };
-  });
-  if (!seen) throw fail('INVALID_SESSION');
-  if (seen.account.status !== 'active') throw fail('ACCOUNT_SUSPENDED');
-  if (verdict === 'reuse') {
-    log.warn({ account_id: seen.account.id, session_id: seen.session.id }, 'refresh token reused');
+  let verdict: Verdict = { kind: 'gone' };
+  const decide = (found: FoundRefresh | undefined): RefreshEffect => {
+    const [judged, effect] = judge(found, pair, now);
+    verdict = judged;
+    return effect;
+  };
+  await sessions.refresh(owner.accountId, hash, { now, decide });
+  const reached = verdict as Verdict;
+  if (reached.kind === 'opened') return opened(pair, reached.found.account);
+  if (reached.kind === 'suspended') throw fail('ACCOUNT_SUSPENDED');
+  if (reached.kind === 'reuse') {
+    log.warn({ account_id: owner.accountId, session_id: owner.sessionId }, 'refresh token reused');
     await revocations.announce();
-    throw fail('INVALID_SESSION');
   }
-  return opened(pair, seen.account);
+  throw fail('INVALID_SESSION');
 };
 
 /** Ends the session; every process knows within a second. */
-export const endSession = async (deps: SessionDeps, session: Session): Promise<void> => {
+export const endSession = async (
+  deps: Omit<SessionDeps, 'log'>,
+  session: Session,
+): Promise<void> => {
   await deps.sessions.revoke(session.accountId, session.id, deps.clock.now(), 'logout');
   await deps.revocations.announce();
 };

@@ -12,8 +12,15 @@ export const idleLifeMs = 7 * day;
 export const graceMs = 10 * second;
 /** How long a login or a re-authentication opens sensitive changes. */
 export const proofLifeMs = 10 * minute;
-/** Sessions one account holds; beyond it the oldest goes. */
+/** Sessions one account holds; beyond it those unused for longest go. */
 export const sessionsMax = 20;
+/** Generations of refresh tokens that are remembered of a session: more than seven days of a token every 15 minutes. */
+export const generationsKept = 1_000;
+/** How long a session that is over stays stored; one that a stolen token ended is shown that long. */
+export const endedKeptMs = day;
+export const reusedKeptMs = 30 * day;
+/** Why a session ended whose refresh token came a second time. */
+export const reused = 'refresh_token_reused';
 
 /** A session as those who act in it know it. Times in ms. */
 export type Session = {
@@ -27,7 +34,10 @@ export type Session = {
   mfa: boolean;
   /** When password or code were last proven. */
   provenAt: number;
+  /** When it ends whatever happens in it. */
   endsAt: number;
+  /** When it ends unless it is refreshed before; never after `endsAt`. */
+  idleEndsAt: number;
 };
 
 export type FoundSession = {
@@ -39,20 +49,36 @@ export type FoundSession = {
 
 export type RefreshToken = { generation: number; usedAt: number | null; uses: number };
 
-/** What presenting a refresh token means: a new pair, a new pair within the grace, or a stolen token. */
+/** The present generation of a session, and when a grace last gave it two lines of tokens. */
+export type Line = { generation: number; forkedAt: number | null };
+
+/** Whether two lines of tokens are still taken for one client: for the grace from the fork on, however often they turn. */
+export const isForked = ({ forkedAt }: Line, now: number): boolean =>
+  forkedAt !== null && now - forkedAt <= graceMs;
+
+/**
+ * What presenting a refresh token means: a new pair, a new pair beside the present one, or a stolen token. After a
+ * fork the line that is used first goes on; the other one is a thief's, or makes an honest client log in once more.
+ */
 export const judgeRefresh = (
   token: RefreshToken,
-  current: { generation: number },
+  line: Line,
   now: number,
 ): 'rotate' | 'grace' | 'reuse' => {
-  if (token.usedAt === null) return 'rotate';
-  const immediate = token.generation === current.generation - 1;
-  return immediate && token.uses === 1 && now - token.usedAt <= graceMs ? 'grace' : 'reuse';
+  const { generation, usedAt, uses } = token;
+  if (usedAt === null && generation === line.generation) return 'rotate';
+  if (generation !== line.generation - 1) return 'reuse';
+  if (usedAt === null) return isForked(line, now) ? 'grace' : 'reuse';
+  return uses === 1 && now - usedAt <= graceMs ? 'grace' : 'reuse';
 };
 
 /** When the refresh token that is issued at `now` ends: after the idle time, at the latest with its session. */
 export const refreshEnd = (session: Pick<Session, 'endsAt'>, now: number): number =>
   Math.min(now + idleLifeMs, session.endsAt);
+
+/** When the access token that is issued at `now` ends. */
+export const accessEnd = (session: Pick<Session, 'endsAt'>, now: number): number =>
+  Math.min(now + accessLifeMs, session.endsAt);
 
 export const isProven = (session: Session, now: number): boolean =>
   now - session.provenAt <= proofLifeMs;

@@ -42,6 +42,8 @@ export type Stack = {
   phone(): TestPhone;
   /** An account of its own with a live and a test key, and a deposit of so many USD (0: none). */
   customer(options?: { money?: number }): Promise<Customer>;
+  /** Calls with another session of the account, just opened. */
+  sessionOf(accountId: string): Promise<Client>;
   /** The lines to the engines, when asked for by `cuttable`. */
   lines: Record<'mysql' | 'redis' | 'amqp', Line> | undefined;
   /** Calls without a key. */
@@ -112,6 +114,14 @@ export const startStack = async (name: string, options: StackOptions = {}): Prom
   };
   await startWorkers(...(options.workers ?? allWorkers));
 
+  const sessionOf: Stack['sessionOf'] = async (accountId) => {
+    const account = await api.accounts.find(accountId);
+    if (!account) throw new Error('no account');
+    const visitor = { ip: '127.0.0.1', userAgent: 'tests' };
+    const { tokens } = await openSession(api, { account, visitor, mfa: false });
+    return createClient(url, tokens.access);
+  };
+
   const customer = async ({ money = 10_000 } = {}): Promise<Customer> => {
     const email = `${uniqueName('c')}@tessera.example`;
     const password = 'a long enough password';
@@ -120,12 +130,10 @@ export const startStack = async (name: string, options: StackOptions = {}): Prom
       ...{ name: 'Customer', phone: '+14155550100', company: null, locale: 'en' },
     });
     if (money > 0) await fund(api.poster, account.id, money);
-    const visitor = { ip: '127.0.0.1', userAgent: 'tests' };
-    const session = await openSession(api, { account, visitor, mfa: false });
     return {
       accountId: account.id,
       ...{ email, password },
-      session: createClient(url, session.tokens.access),
+      session: await sessionOf(account.id),
       liveKeyId: keyIds.live,
       live: createClient(url, keys.live),
       test: createClient(url, keys.test),
@@ -133,7 +141,7 @@ export const startStack = async (name: string, options: StackOptions = {}): Prom
   };
 
   return {
-    ...{ api, worker, config, sim, url, lines, customer, startWorkers, stopWorkers },
+    ...{ api, worker, config, sim, url, lines, customer, sessionOf, startWorkers, stopWorkers },
     phone: () => createPhone(sim.url),
     anybody: createClient(url, undefined),
     close: async () => {
