@@ -10,6 +10,7 @@ import { createRecipientKeys } from '../../lib/kernel/recipients.ts';
 import { createLiveStore } from '../../lib/otp/store.ts';
 import { seedAccounts } from './accounts.ts';
 import { watchBackground } from './background.ts';
+import { measureCharges } from './charges.ts';
 import { runCycles } from './cycles.ts';
 import { deleteKeys, enginePids, engineVersions, makePlaces, type Places } from './engines.ts';
 import { createEnroll } from './enrollments.ts';
@@ -29,6 +30,7 @@ import {
   stopProcesses,
 } from './stack.ts';
 import { printResult } from './table.ts';
+import { chargesVerdict, type Verdict } from './targets.ts';
 
 const learnAtOnce = 1_000;
 
@@ -92,7 +94,13 @@ const measure = async (
   };
   try {
     const rounds = await runCycles(bench, options.operations, sayRound(session));
-    return resultOf(rounds, { startedAt, options, engines, watched: productNames });
+    const extras: Verdict[] = [];
+    if (options.extras.includes('charges')) {
+      session.say('  filling the queue of the billing worker…');
+      const accountId = ids[0] ?? '';
+      extras.push(chargesVerdict(await measureCharges(session, { env, db, accountId })));
+    }
+    return resultOf(rounds, { startedAt, options, engines, watched: productNames, extras });
   } finally {
     load.close();
     await background.close().catch(() => undefined);

@@ -105,6 +105,17 @@ export const startProcesses = async (
   ]);
 };
 
+/** Starts one process of the product again. */
+export const startProcess = async (
+  { supervisor }: Session,
+  env: NodeJS.ProcessEnv,
+  name: string,
+): Promise<void> => {
+  const line = procfile.processes.find((one) => one.name === name);
+  if (!line) throw new Error(`the Procfile has no ${name}`);
+  await supervisor.start(serviceProgram(line, { root, env }));
+};
+
 /** Ends all processes, those that take requests first. */
 export const stopProcesses = async ({ supervisor }: Session): Promise<void> => {
   await supervisor.stop(['sim', ...bareNames]);

@@ -48,6 +48,12 @@ export const ratioVerdicts = ({ bare, send, deliver, verify, totp }: Figures): V
     : []),
 ];
 
+const minCharges = 10_000;
+
+/** Charges that the billing worker posts a second when its queue is full. */
+export const chargesVerdict = (perSecond: number): Verdict =>
+  atLeast('charges posted for one account, a second', perSecond, minCharges);
+
 /** Memory of each process of the product: its most, and its growth where there were enough cycles. */
 export const memoryVerdicts = (memory: Record<string, MemoryFigures>): Verdict[] =>
   Object.entries(memory).flatMap(([name, { maxMb, growth }]) => [
