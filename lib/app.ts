@@ -21,6 +21,7 @@ import { createHeldPrefixes } from './pumping/held.ts';
 import { createPumpingGuard } from './pumping/refuse.ts';
 import { parseAllowed } from './pumping/rules.ts';
 import { createRecovery } from './recovery/forgot.ts';
+import { createMarker } from './reports/mark.ts';
 import { createThrottle } from './security/throttle.ts';
 import { createAuthenticateSession } from './sessions/authenticate.ts';
 import { createDeliverer } from './webhooks/deliver.ts';
@@ -164,6 +165,7 @@ export const createWorkerApp = async (options: AppOptions) => {
       token: config.telegramBotToken,
     }),
     pumping: createPumpingCounter({ ...house, ...guarding(house) }),
+    marker: createMarker(house),
     deliverer,
     dispatcher: createDispatcher({ ...house, deliverer }),
     echoWaitMs: config.whatsappEchoWaitMs,

@@ -39,7 +39,10 @@ import { createHeart } from './pulse/heart.ts';
 import { createMetrics } from './pulse/metrics.ts';
 import { createPulseStore } from './pulse/store.ts';
 import { createPumpingStore } from './pumping/store.ts';
+import { createRecountStore } from './reports/recount-store.ts';
+import { createRollupStore } from './reports/rollup-store.ts';
 import { createReportStore } from './reports/store.ts';
+import { createTotalsStore } from './reports/totals-store.ts';
 import { createChallengeStore } from './security/challenge-store.ts';
 import { createCredentialStore } from './security/credential-store.ts';
 import { createFactorStore } from './security/factor-store.ts';
@@ -122,6 +125,9 @@ const openStores = ({ db, redis, broker }: Infra, { config, clock, log }: Requir
     books: createReconcileStore(db),
     floor: createFloorStore(db),
     reports: createReportStore(db),
+    rollupStore: createRollupStore(db),
+    recounts: createRecountStore(db),
+    totals: createTotalsStore(db),
     capacity: createCapacityStore(db),
     throttles: createThrottles(redis, prefix, log),
     webhooks: createWebhookStore(db),

@@ -131,6 +131,20 @@ const totals = {
   spend: decimal().description('What they cost, USD.'),
 };
 
+const percentiles = (about: string) =>
+  object({
+    p50: nullable(integer()),
+    p95: nullable(integer()),
+    p99: nullable(integer()),
+  }).description(`${about}, ms: exact to a few hundred ms up to two seconds, coarser beyond.`);
+
+const latencies = () => ({
+  mean_delivery_ms: nullable(integer()).description('From acceptance to arrival.'),
+  mean_verification_ms: nullable(integer()).description('From acceptance to the code.'),
+  delivery_ms: percentiles('From acceptance to arrival'),
+  verification_ms: percentiles('From acceptance to the code'),
+});
+
 const periodQuery = () =>
   object({
     period: withDefault(integer().min(1).max(365).description('Whole UTC days, ending today.'), 30),
@@ -140,14 +154,24 @@ const frame = {
   period: integer(),
   from: timestamp(),
   to: timestamp(),
-  as_of: timestamp().description('Up to when messages are counted.'),
+  as_of: timestamp().description('Up to when news of messages is counted; a few seconds ago.'),
 };
 
 const analyticsRoute = route({
   ...{ method: 'GET', path: '/v1/clients/analytics', tag: analyticsTag, auth: 'account' },
   summary: 'Totals of a period beside those of the period before; live messages.',
   query: periodQuery(),
-  data: object({ ...frame, totals: object(totals), previous: object(totals) }),
+  data: object({
+    ...frame,
+    totals: object(totals),
+    previous: object(totals),
+    countries: list(
+      object({ country: text().description('Destination.'), ...totals, ...latencies() }),
+    ).description('The totals by destination, most messages first.'),
+    modes: list(object({ mode: mode(), ...totals })).description(
+      'Live and test beside each other.',
+    ),
+  }),
   handle: async (app, { account, query }) => {
     await takeRead(app.reads, 'read', account.id);
     return analytics(app, account.id, query.period);
@@ -206,8 +230,7 @@ const channelsRoute = route({
       object({
         channel: channelName(),
         ...totals,
-        mean_delivery_ms: nullable(integer()).description('From acceptance to arrival.'),
-        mean_verification_ms: nullable(integer()).description('From acceptance to the code.'),
+        ...latencies(),
       }),
     ),
   }),

@@ -1,4 +1,4 @@
-// Messages as their owner reads them: pages of a list, the steps of one, and counts over days.
+// Messages as their owner reads them: pages of a list and the steps of one.
 import type { Database } from '../infra/mysql.ts';
 import { idAt, idBytes, idText } from '../kernel/ids.ts';
 import type { ChannelName, MessageStatus, Mode } from '../messages/rules.ts';
@@ -35,42 +35,6 @@ const toItem = (row: Row) => ({
 });
 
 export type MessageItem = ReturnType<typeof toItem>;
-
-/** Counts of messages that were created in one span of time, over one channel. */
-export type Bucket = {
-  /** Begin of the span, ms. */
-  at: number;
-  channel: ChannelName | null;
-  requested: number;
-  accepted: number;
-  delivered: number;
-  verified: number;
-  failed: number;
-  expired: number;
-  spentMicros: number;
-  deliverMs: number;
-  verifyMs: number;
-};
-
-const toBucket = (row: Row): Bucket => ({
-  at: Number(row.bucket),
-  channel: row.channel as ChannelName | null,
-  requested: Number(row.requested),
-  accepted: Number(row.accepted),
-  delivered: Number(row.delivered),
-  verified: Number(row.verified),
-  failed: Number(row.failed),
-  expired: Number(row.expired),
-  spentMicros: Number(row.spent),
-  deliverMs: Number(row.deliver_ms),
-  verifyMs: Number(row.verify_ms),
-});
-
-// A message that arrived was delivered whether or not a receipt said so: a verification proves it.
-const arrived = '(delivered_at IS NOT NULL OR read_at IS NOT NULL OR verified_at IS NOT NULL)';
-
-// The creation of a row is in its id (UUIDv7): the first 48 bits are milliseconds.
-const created = 'CONV(HEX(SUBSTR(id, 1, 6)), 16, 10)';
 
 export type ReportStore = ReturnType<typeof createReportStore>;
 
@@ -112,28 +76,5 @@ export const createReportStore = (db: Database) => ({
         unknown
       >,
     }));
-  },
-
-  /** Live messages that were created in [from, to), counted by spans of `spanMs` and by channel. */
-  count: async (
-    accountId: string,
-    { from, to, spanMs }: { from: number; to: number; spanMs: number },
-  ): Promise<Bucket[]> => {
-    const [rows] = (await db.raw(
-      `SELECT FLOOR(${created} / ?) * ? AS bucket, channel, COUNT(*) AS requested,
-         SUM(accepted_at IS NOT NULL) AS accepted, SUM(${arrived}) AS delivered,
-         SUM(status = 'verified') AS verified, SUM(status = 'failed') AS failed,
-         SUM(status = 'expired') AS expired,
-         SUM(CASE WHEN plan = 'pay_per_success' AND status = 'verified' THEN price_micros
-           WHEN plan = 'per_message' AND accepted_at IS NOT NULL AND status <> 'failed' THEN price_micros
-           ELSE 0 END) AS spent,
-         COALESCE(SUM(delivered_at - accepted_at), 0) AS deliver_ms,
-         COALESCE(SUM(verified_at - accepted_at), 0) AS verify_ms
-       FROM messages
-       WHERE account_id = ? AND id >= ? AND id < ? AND mode = 'live'
-       GROUP BY bucket, channel ORDER BY bucket`,
-      [spanMs, spanMs, idBytes(accountId), idBytes(idAt(from)), idBytes(idAt(to))],
-    )) as [Row[]];
-    return rows.map(toBucket);
   },
 });
