@@ -178,12 +178,14 @@ const openMoney = (
   };
 };
 
+/** `requests` that are not answered yet; `stopping` once the process was told to end. */
+export type Activity = { requests: number; stopping: boolean };
+
 /** The heart that reports what the process counts. */
 const openPulse = ({ db, redis, broker, metrics }: Infra, options: Required<AppOptions>) => {
   const { config, clock, log, processName: name } = options;
   const pulses = createPulseStore({ db, redis, prefix: config.keyPrefix });
-  /** Requests that are not answered yet. */
-  const activity = { requests: 0 };
+  const activity: Activity = { requests: 0, stopping: false };
   const heart = createHeart({
     ...{ name, version, pulses, broker, redis, clock, log },
     registry: metrics.registry,

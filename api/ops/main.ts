@@ -15,6 +15,7 @@ const main = async (): Promise<void> => {
     log,
     seconds: config.shutdownSeconds,
     stop: async () => {
+      app.activity.stopping = true;
       await listening.close();
       await app.close();
     },

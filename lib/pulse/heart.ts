@@ -15,6 +15,7 @@ import {
   offsetOf,
   type Pulse,
   processId,
+  type SeenPulse,
 } from './rules.ts';
 import type { PulseStore } from './store.ts';
 
@@ -60,6 +61,8 @@ const createMeters = () => {
 export type Heart = Chore & {
   /** What was last measured. */
   vitals(): Vitals;
+  /** This process alone, as it is now: what is left to say while Redis is away. */
+  own(): Promise<SeenPulse[]>;
 };
 
 /** Beats once at the start and then every two seconds; an engine that is away costs a beat and nothing else. */
@@ -117,6 +120,7 @@ export const createHeart = (deps: HeartDeps): Heart => {
   const chore = repeat(beat, beatMs, log);
   return {
     vitals: () => vitals,
+    own: async () => [{ ...(await pulse()), state: 'alive', silentMs: 0 }],
     start: () => {
       void beat().catch(() => undefined);
       chore.start();
