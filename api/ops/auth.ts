@@ -3,6 +3,7 @@ import type { Context as KoaContext, Middleware, Next } from 'koa';
 import type { Clock } from '../../lib/kernel/clock.ts';
 import { ServiceError } from '../../lib/kernel/errors.ts';
 import { equalInConstantTime } from '../../lib/kernel/secrets.ts';
+import { readRawBody } from '../body.ts';
 import type { Context } from '../envelope.ts';
 import { loginPage } from './login-page.ts';
 import { csrfOf, readSession } from './session.ts';
@@ -34,8 +35,20 @@ const byCookie = ({ token, clock }: AuthDeps, ctx: KoaContext): OpsCaller | unde
   return session && { actor: session.actor, csrf: csrfOf(token, cookie) };
 };
 
+const isForm = (ctx: KoaContext): boolean => Boolean(ctx.is('urlencoded'));
+
 const wantsPage = (ctx: KoaContext): boolean =>
-  ctx.method === 'GET' && ctx.accepts('json', 'html') === 'html';
+  (ctx.method === 'GET' || isForm(ctx)) && ctx.accepts('json', 'html') === 'html';
+
+const maxFormBytes = 64 * 1024;
+
+/** The fields of a form; read once, whoever asks. @throws PAYLOAD_TOO_LARGE */
+export const readForm = async (ctx: KoaContext): Promise<URLSearchParams> => {
+  ctx.state.form ??= isForm(ctx)
+    ? new URLSearchParams((await readRawBody(ctx.req, maxFormBytes)).toString('utf8'))
+    : new URLSearchParams();
+  return ctx.state.form as URLSearchParams;
+};
 
 /** 401: people get the form, programs the envelope. */
 export const answerUnauthorized = (ctx: Context, problem?: string): void => {
@@ -54,11 +67,12 @@ export const answerUnauthorized = (ctx: Context, problem?: string): void => {
 };
 
 /** A write from a browser must prove that it comes from our own page. @throws REAUTH_REQUIRED */
-const requireOwnPage = (ctx: KoaContext, csrf: string): void => {
+const requireOwnPage = async (ctx: KoaContext, csrf: string): Promise<void> => {
   if (ctx.method === 'GET' || ctx.method === 'HEAD') return;
   const origin = ctx.get('Origin');
   const foreign = origin !== '' && URL.parse(origin)?.host !== ctx.host;
-  if (foreign || !equalInConstantTime(ctx.get('X-CSRF-Token'), csrf)) {
+  const word = isForm(ctx) ? (await readForm(ctx)).get('csrf') : ctx.get('X-CSRF-Token');
+  if (foreign || !equalInConstantTime(word ?? '', csrf)) {
     const message = 'This write does not come from the console. Reload the page.';
     throw new ServiceError('REAUTH_REQUIRED', {}, { message });
   }
@@ -71,7 +85,7 @@ export const requireOps =
     if (ctx.path === loginPath && ctx.method === 'POST') return next();
     const caller = byBearer(deps, ctx) ?? byCookie(deps, ctx);
     if (!caller) return answerUnauthorized(ctx as unknown as Context);
-    if (caller.csrf !== undefined) requireOwnPage(ctx, caller.csrf);
+    if (caller.csrf !== undefined) await requireOwnPage(ctx, caller.csrf);
     ctx.state.caller = caller;
     return next();
   };

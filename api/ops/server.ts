@@ -6,43 +6,61 @@ import { fail } from '../../lib/kernel/errors.ts';
 import { jsonBody } from '../body.ts';
 import { type RequestState, requestContext } from '../context.ts';
 import { answerData, type Context } from '../envelope.ts';
-import { validate } from '../validate.ts';
-import { type OpsCaller, requireOps } from './auth.ts';
+import { ask } from './ask.ts';
+import { type OpsCaller, readForm, requireOps } from './auth.ts';
 import { login } from './login.ts';
-import type { OpsJsonRoute, OpsRequest, OpsRoute, OpsTextRoute } from './route.ts';
+import type { OpsFormRoute, OpsJsonRoute, OpsRoute, OpsTextRoute } from './route.ts';
 
 // Pages are ours alone: no script, style, frame or form from or to anywhere else.
 const pageHeaders = {
   'Content-Security-Policy':
     "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'; form-action 'self'; base-uri 'none'",
-  'Referrer-Policy': 'no-referrer',
+  // Without any referrer browsers would not say either where a form comes from.
+  'Referrer-Policy': 'same-origin',
   'X-Frame-Options': 'DENY',
 };
 
 const callerOf = (ctx: Context): OpsCaller =>
   (ctx.state as unknown as { caller: OpsCaller }).caller;
 const bodyOf = (ctx: Context): unknown => (ctx.request as { body?: unknown }).body ?? {};
-const paramsOf = (ctx: Context): unknown => ({ ...(ctx as { params?: object }).params });
+const paramsOf = (ctx: Context): Record<string, string> => ({
+  ...(ctx as { params?: Record<string, string> }).params,
+});
 
 const serveJson = (app: OpsApp, route: OpsJsonRoute) => async (ctx: Context) => {
   if (route.body) await jsonBody(ctx as never, () => Promise.resolve());
-  const request = {
-    body: route.body && validate(route.body, bodyOf(ctx), { name: 'body' }),
-    params: route.params && validate(route.params, paramsOf(ctx), { name: 'path' }),
-    query: route.query && validate(route.query, { ...ctx.query }, { name: 'query' }),
-    caller: callerOf(ctx),
-    requestId: ctx.state.requestId,
-  } as OpsRequest<never, never, never>;
-  answerData(ctx, await route.handle(app, request));
+  const answer = await ask(app, route, {
+    ...{ body: bodyOf(ctx), params: paramsOf(ctx), query: { ...ctx.query } },
+    ...{ caller: callerOf(ctx), requestId: ctx.state.requestId },
+  });
+  answerData(ctx, answer);
 };
 
 const serveText = (app: OpsApp, route: OpsTextRoute) => async (ctx: Context) => {
   const { searchParams: query } = ctx.URL;
-  const answer = await route.respond(app, { query, caller: callerOf(ctx), path: ctx.path });
+  const answer = await route.respond(app, {
+    ...{ query, params: paramsOf(ctx), headers: ctx.headers },
+    ...{ caller: callerOf(ctx), path: ctx.path, requestId: ctx.state.requestId },
+  });
   ctx.status = answer.status ?? 200;
   ctx.type = answer.type;
   ctx.set(answer.headers ?? {});
   ctx.body = answer.body;
+};
+
+const serveForm = (app: OpsApp, route: OpsFormRoute) => async (ctx: Context) => {
+  const { to, headers } = await route.submit(app, {
+    ...{ form: await readForm(ctx as never), params: paramsOf(ctx) },
+    ...{ caller: callerOf(ctx), requestId: ctx.state.requestId },
+  });
+  ctx.set(headers);
+  ctx.redirect(to);
+  ctx.status = 303;
+};
+
+const serveRoute = (app: OpsApp, route: OpsRoute) => {
+  if (route.kind === 'json') return serveJson(app, route);
+  return route.kind === 'text' ? serveText(app, route) : serveForm(app, route);
 };
 
 const routerPath = (path: string): string =>
@@ -51,7 +69,7 @@ const routerPath = (path: string): string =>
 const mount = (app: OpsApp, routes: readonly OpsRoute[]) => {
   const router = new Router<RequestState>();
   for (const route of routes) {
-    const serve = route.kind === 'json' ? serveJson(app, route) : serveText(app, route);
+    const serve = serveRoute(app, route);
     router.register(routerPath(route.path), [route.method], async (ctx) => {
       ctx.state.route = route.path;
       await serve(ctx as unknown as Context);

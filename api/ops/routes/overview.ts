@@ -3,13 +3,13 @@ import type { OpsApp } from '../../../lib/app.ts';
 import { version } from '../../../lib/kernel/version.ts';
 import { opsRoute } from '../route.ts';
 
-const session = opsRoute({
+export const session = opsRoute({
   ...{ method: 'GET', path: '/ops/api/session' },
   summary: 'Who asks, and what the forms of a browser must carry in X-CSRF-Token.',
   handle: async (_, { caller }) => ({ actor: caller.actor, csrf: caller.csrf ?? null, version }),
 });
 
-const health = opsRoute({
+export const health = opsRoute({
   ...{ method: 'GET', path: '/ops/api/health' },
   summary: 'Whether the engines answer this process, and how the channels are.',
   handle: async (app) => {
@@ -40,7 +40,7 @@ const processView = (pulse: Awaited<ReturnType<OpsApp['pulses']['readPulses']>>[
   clock_offsets_ms: pulse.clockOffsets,
 });
 
-const processes = opsRoute({
+export const processes = opsRoute({
   ...{ method: 'GET', path: '/ops/api/processes' },
   summary:
     'Which processes are alive, since when, with how much memory and delay, and what they do.',
