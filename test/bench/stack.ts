@@ -43,6 +43,8 @@ export const makeEnvironment = async (
       NODE_ENV: 'production',
       // Hardly anybody verifies here: the guard counts as it does in production, and refuses nothing.
       FRAUD_GUARD: 'shadow',
+      // The visitors of the storm of logins are told apart by the address that a proxy would name.
+      TRUSTED_PROXIES: '1',
       KEY_PREFIX: product.prefix,
       BARE_KEY_PREFIX: bare.prefix,
       BARE_AMQP_URL: bare.amqp,
