@@ -14,6 +14,7 @@ import { takeRead } from '../../lib/limits/reads.ts';
 import { failureReasons } from '../../lib/messages/rules.ts';
 import { analytics, channels, funnel, timeseries } from '../../lib/reports/analytics.ts';
 import { listMessages, messagesCsv, timeline } from '../../lib/reports/messages.ts';
+import { stepTypes } from '../../lib/reports/timeline.ts';
 import {
   channelName,
   listQuery,
@@ -104,9 +105,13 @@ const timelineRoute = route({
     steps: list(
       object({
         at: timestamp(),
-        type: text().description('What happened; otp.requested is the call itself.'),
+        type: oneOf(...stepTypes).description('What happened; otp.requested is the call itself.'),
         channel: nullable(text()),
-        reason: nullable(text()).description('Why it failed.'),
+        reason: nullable(text()).description('Why it failed, or why the fallback was used.'),
+        attempt: nullable(integer()).description('Which try it was: of a worker, of a webhook.'),
+        amount: nullable(decimal()).description('USD; what is charged is negative.'),
+        event: nullable(text()).description('The event a webhook was told of.'),
+        http_status: nullable(integer()).description('What the webhook answered.'),
       }),
     ),
   }),

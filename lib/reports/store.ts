@@ -1,7 +1,8 @@
 // Messages as their owner reads them: pages of a list and the steps of one.
 import type { Database } from '../infra/mysql.ts';
-import { idAt, idBytes, idText } from '../kernel/ids.ts';
+import { idAt, idBytes, idText, idTime } from '../kernel/ids.ts';
 import type { ChannelName, MessageStatus, Mode } from '../messages/rules.ts';
+import type { Attempt, MessageEvent, Posted } from './timeline.ts';
 
 type Row = Record<string, unknown>;
 
@@ -62,19 +63,45 @@ export const createReportStore = (db: Database) => ({
     return row === undefined ? undefined : toItem(row);
   },
 
-  /** What happened to a message, in the order in which it happened. */
-  steps: async (id: string) => {
-    const rows = await db<Row>('message_events')
-      .where({ message_id: idBytes(id) })
-      .orderBy(['at', 'event_id']);
+  /** The events of a message. */
+  events: async (id: string): Promise<MessageEvent[]> => {
+    const rows = await db<Row>('message_events').where({ message_id: idBytes(id) });
     return rows.map((row) => ({
+      id: (row.event_id as Buffer).toString('hex'),
       at: Number(row.at),
       type: String(row.type),
-      requestId: String(row.request_id),
-      data: (typeof row.data === 'string' ? JSON.parse(row.data) : row.data) as Record<
-        string,
-        unknown
-      >,
+      data: typeof row.data === 'string' ? JSON.parse(row.data) : row.data,
+    }));
+  },
+
+  /** What a message was charged, and what it gave back. */
+  postings: async (accountId: string, id: string): Promise<Posted[]> => {
+    const rows = await db<Row>('ledger')
+      .where({ account_id: idBytes(accountId) })
+      .whereIn('reference', [`charge:${id}`, `refund:${id}`]);
+    return rows.map((row) => ({
+      at: idTime(idText(row.id as Buffer)),
+      kind: row.kind as 'charge' | 'refund',
+      amountMicros: Number(row.amount_micros),
+    }));
+  },
+
+  /** Every attempt at telling the account's webhook of these events (hex ids). */
+  webhookAttempts: async (accountId: string, eventIds: readonly string[]): Promise<Attempt[]> => {
+    const rows = await db<Row>('webhook_deliveries AS d')
+      .join('webhook_attempts AS a', 'a.delivery_id', 'd.id')
+      .where({ 'd.account_id': idBytes(accountId) })
+      .whereIn(
+        'd.event_id',
+        eventIds.map((eventId) => Buffer.from(eventId, 'hex')),
+      )
+      .select('d.type', 'a.number', 'a.at', 'a.status', 'a.reason');
+    return rows.map((row) => ({
+      at: Number(row.at),
+      event: String(row.type),
+      number: Number(row.number),
+      httpStatus: numberOrNull(row.status),
+      reason: row.reason === null ? null : String(row.reason),
     }));
   },
 });

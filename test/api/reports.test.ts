@@ -153,7 +153,7 @@ test.serial('lists are read by an index alone', async (t) => {
   }
 });
 
-test.serial('a message shows every step it took, and all of them export as CSV', async (t) => {
+test.serial('a message shows what became of it, and all of them export as CSV', async (t) => {
   const customer = await stack.customer();
   const phone = stack.phone();
   const sent = await customer.live.send(phone.number);
