@@ -1,8 +1,9 @@
 // An account as its owner sees it: the schema, and the view that fills it.
 import type { Account } from '../lib/accounts/rules.ts';
 import { toUsd } from '../lib/kernel/money.ts';
-import { decimal, flag, nullable, object, oneOf, text } from '../lib/kernel/schema.ts';
-import { timestamp } from './fields.ts';
+import { decimal, flag, integer, nullable, object, oneOf, text } from '../lib/kernel/schema.ts';
+import type { EndpointView } from '../lib/webhooks/manage.ts';
+import { nullableTimestamp, timestamp } from './fields.ts';
 
 const identity = {
   id: text().guid().description('Id of the account.'),
@@ -19,6 +20,28 @@ const identity = {
 /** What register and login answer of an account (design section 4). */
 export const accountData = () => object(identity);
 
+const webhookState = () =>
+  object({
+    status: oneOf('active', 'failing', 'paused', 'disabled').description(
+      'failing: nothing was taken since failing_since. paused: it asked for time with Retry-After. ' +
+        'disabled: nothing is sent and events are held until webhook_url is set again.',
+    ),
+    disabled_reason: nullable(oneOf('gone', 'failing', 'unsafe_address')).description(
+      'gone: it answered 410. failing: it took nothing for five days. unsafe_address: it is not public.',
+    ),
+    failing_since: nullableTimestamp(),
+    paused_until: nullableTimestamp(),
+    replay: nullable(
+      object({
+        status: oneOf('running', 'finished'),
+        total: integer().min(0).description('Events that were held when it began.'),
+        released: integer().min(0).description('How many of them are on their way or delivered.'),
+        started_at: timestamp(),
+        finished_at: nullableTimestamp(),
+      }),
+    ).description('The last replay of held events; null: there was none.'),
+  });
+
 /** What `me`, profile and settings answer. */
 export const accountDetails = () =>
   object({
@@ -31,6 +54,7 @@ export const accountDetails = () =>
       'Language of the own template; null: that of the service.',
     ),
     mfa_enabled: flag().description('Whether a login asks for a second factor.'),
+    webhook: nullable(webhookState()).description('How webhook_url fares; null: none is set.'),
   });
 
 export const accountView = (account: Account) => ({
@@ -45,11 +69,12 @@ export const accountView = (account: Account) => ({
   created_at: new Date(account.createdAt).toISOString(),
 });
 
-export const accountDetailsView = (account: Account) => ({
+export const accountDetailsView = (account: Account, webhook: EndpointView | null) => ({
   ...accountView(account),
   webhook_url: account.webhookUrl,
   spend_cap_hourly:
     account.spendCapHourlyMicros === null ? null : toUsd(account.spendCapHourlyMicros),
   waba_template_language: account.templateLanguage,
   mfa_enabled: account.mfaEnabledAt !== null,
+  webhook,
 });

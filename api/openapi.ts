@@ -13,6 +13,7 @@ import {
 } from './openapi-parts.ts';
 import { schemaOf } from './openapi-schema.ts';
 import { leftOut, providerBodies, shownOnly, textExamples } from './openapi-values.ts';
+import { eventOperations } from './openapi-webhooks.ts';
 import type { Auth, CsvRoute, JsonRoute, RawRoute, Route } from './route.ts';
 
 type Json = Record<string, unknown>;
@@ -240,6 +241,7 @@ export const openApiDocument = (routes: readonly Route[]): Json => {
         Object.fromEntries(group.map((route) => [route.method.toLowerCase(), operation(route)])),
       ]),
     ),
+    webhooks: eventOperations(),
     components: {
       securitySchemes,
       schemas: { Error: errorSchema },

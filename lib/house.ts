@@ -12,15 +12,6 @@ import { createReconcileStore } from './billing/reconcile-store.ts';
 import { createCapacityStore } from './capacity/store.ts';
 import { createThrottles } from './capacity/throttles.ts';
 import { createConnectionStore } from './connections/store.ts';
-import {
-  countHolds,
-  countIdempotency,
-  countJob,
-  countPostings,
-  countSends,
-  countTotp,
-  countVerifies,
-} from './counting.ts';
 import { createReservations } from './idempotency/reservations.ts';
 import { createIdempotency } from './idempotency/store.ts';
 import { createMysql } from './infra/mysql.ts';
@@ -44,15 +35,11 @@ import { createAnnouncer } from './messages/announce.ts';
 import { createHistory } from './messages/history.ts';
 import { createMessageStore } from './messages/store.ts';
 import { createLiveStore } from './otp/store.ts';
-import { watchEngines } from './pulse/engines.ts';
 import { createHeart } from './pulse/heart.ts';
 import { createMetrics } from './pulse/metrics.ts';
 import { createPulseStore } from './pulse/store.ts';
 import { createPumpingStore } from './pumping/store.ts';
-import { createRecountStore } from './reports/recount-store.ts';
-import { createRollupStore } from './reports/rollup-store.ts';
 import { createReportStore } from './reports/store.ts';
-import { createTotalsStore } from './reports/totals-store.ts';
 import { createChallengeStore } from './security/challenge-store.ts';
 import { createCredentialStore } from './security/credential-store.ts';
 import { createFactorStore } from './security/factor-store.ts';
@@ -77,7 +64,6 @@ const patienceMs = 10_000;
 
 /** The sockets of a process. */
 const openInfra = ({ config, log, processName, clock }: Required<AppOptions>) => {
-  const metrics = createMetrics();
   const db = createMysql({ url: config.mysqlUrl, pool: config.mysqlPool });
   const redis = createRedis({
     url: config.redisUrl,
@@ -93,17 +79,13 @@ const openInfra = ({ config, log, processName, clock }: Required<AppOptions>) =>
     clock,
     publishTimeoutMs: config.publishTimeoutMs,
     isOutage,
-    onJob: (settled) => countJob(metrics, settled),
   });
-  return { db, redis, broker, metrics };
+  return { db, redis, broker };
 };
 
 type Infra = ReturnType<typeof openInfra>;
 
-const openStores = (
-  { db, redis, broker, metrics }: Infra,
-  { config, clock, log }: Required<AppOptions>,
-) => {
+const openStores = ({ db, redis, broker }: Infra, { config, clock, log }: Required<AppOptions>) => {
   const prefix = config.keyPrefix;
   const [phonePepper] = config.phonePepper;
   if (!phonePepper) throw new Error('PHONE_PEPPER is empty');
@@ -120,21 +102,18 @@ const openStores = (
     sessions: createSessionStore(db),
     ...{ connections, revocations, sealer },
     links: createLinkStore({ db, redis, prefix }),
-    live: countVerifies(metrics, createLiveStore(redis, prefix)),
+    live: createLiveStore(redis, prefix),
     messages: createMessageStore(db, config.whatsappDeliverySeconds),
     reservations: createReservations(db, () => clock.now()),
     history: createHistory(db),
-    idempotency: countIdempotency(metrics, createIdempotency({ redis, prefix })),
+    idempotency: createIdempotency({ redis, prefix }),
     admission: createAdmission({ redis, prefix }),
-    evidence: countHolds(metrics, createPumpingStore(redis, prefix)),
+    evidence: createPumpingStore(redis, prefix),
     reads: createReadLimiter(redis, prefix, {
-      onFailOpen: (name) => {
-        metrics.failOpen.add(name);
-        log.warn({ limit: name }, 'limit decided without redis');
-      },
+      onFailOpen: (name) => log.warn({ limit: name }, 'limit decided without redis'),
     }),
     recipients: createRecipientKeys(phonePepper),
-    announcer: countSends(metrics, createAnnouncer(broker)),
+    announcer: createAnnouncer(broker),
     ledger: createLedgerStore(db),
     news: createNewsStore(db),
     payers: createPaymentStore(db),
@@ -143,14 +122,11 @@ const openStores = (
     books: createReconcileStore(db),
     floor: createFloorStore(db),
     reports: createReportStore(db),
-    rollupStore: createRollupStore(db),
-    recounts: createRecountStore(db),
-    totals: createTotalsStore(db),
     capacity: createCapacityStore(db),
     throttles: createThrottles(redis, prefix, log),
     webhooks: createWebhookStore(db),
     totp: createTotpStore(db),
-    attempts: countTotp(metrics, createAttemptStore(db)),
+    attempts: createAttemptStore(db),
     totpSealer: config.totpKeys.length > 0 ? createSealer(config.totpKeys) : undefined,
     guesses: createGuesses(redis, prefix),
     resolveSender: createResolveSender({ config, connections, revocations, sealer, clock }),
@@ -161,13 +137,12 @@ const openStores = (
 /** What stands between the ledger and those who ask or post. */
 const openMoney = (
   house: Awaited<ReturnType<typeof openStores>> &
-    Pick<Required<AppOptions>, 'config' | 'clock' | 'log'> &
-    Pick<Infra, 'metrics'>,
+    Pick<Required<AppOptions>, 'config' | 'clock' | 'log'>,
 ) => {
   const { config } = house;
   const everywhereMicros = config.priceMicros;
   return {
-    poster: countPostings(house.metrics, createPoster(house)),
+    poster: createPoster(house),
     quotes: createQuotes({
       ...house,
       prices: createPrices({ ...house, everywhereMicros }),
@@ -178,21 +153,19 @@ const openMoney = (
   };
 };
 
-/** `requests` that are not answered yet; `stopping` once the process was told to end. */
-export type Activity = { requests: number; stopping: boolean };
-
-/** The heart that reports what the process counts. */
-const openPulse = ({ db, redis, broker, metrics }: Infra, options: Required<AppOptions>) => {
+/** What the process counts, and the heart that reports it. */
+const openPulse = ({ db, redis, broker }: Infra, options: Required<AppOptions>) => {
   const { config, clock, log, processName: name } = options;
+  const metrics = createMetrics();
   const pulses = createPulseStore({ db, redis, prefix: config.keyPrefix });
-  const activity: Activity = { requests: 0, stopping: false };
+  /** Requests that are not answered yet. */
+  const activity = { requests: 0 };
   const heart = createHeart({
     ...{ name, version, pulses, broker, redis, clock, log },
     registry: metrics.registry,
     requests: () => activity.requests,
   });
-  watchEngines({ ...{ broker, redis, db }, registry: metrics.registry, vitals: heart.vitals });
-  return { pulses, heart, activity, onReconciled: metrics.reconciled };
+  return { metrics, pulses, heart, activity };
 };
 
 /** What every process shares: sockets, stores and settings, opened together and closed together. */
@@ -210,7 +183,7 @@ export const openHouse = async (options: AppOptions) => {
       .then(pulse.heart.start),
   ]);
   await stores.revocations.start();
-  const money = openMoney({ ...infra, ...stores, ...full });
+  const money = openMoney({ ...stores, ...full });
   const close = async (): Promise<void> => {
     stores.revocations.stop();
     await money.poster.drain();

@@ -1,17 +1,23 @@
 // The account itself: who it is, its profile, its settings, its webhook secret (spec section 4, "Account").
 import { changeAccount } from '../../lib/accounts/profile.ts';
+import type { Account } from '../../lib/accounts/rules.ts';
 import { rotateWebhookSecret } from '../../lib/accounts/webhook-secret.ts';
+import type { ApiApp } from '../../lib/app.ts';
 import { fail } from '../../lib/kernel/errors.ts';
 import { fromUsd } from '../../lib/kernel/money.ts';
 import { decimal, nullable, object, oneOf, optional, text } from '../../lib/kernel/schema.ts';
 import { requireLastingKey, requireLiveRights } from '../../lib/keys/rights.ts';
 import { takeRead } from '../../lib/limits/reads.ts';
 import { requireProof } from '../../lib/sessions/authenticate.ts';
+import { endpointView } from '../../lib/webhooks/manage.ts';
 import { accountDetails, accountDetailsView } from '../account-fields.ts';
 import { nullableTimestamp, phone } from '../fields.ts';
 import { route } from '../route.ts';
 
 const tag = 'Account';
+
+const detailsOf = async (app: Pick<ApiApp, 'webhooks' | 'clock'>, account: Account) =>
+  accountDetailsView(account, await endpointView(app, account));
 
 const me = route({
   ...{ method: 'GET', path: '/v1/clients/me', tag, auth: 'account' },
@@ -22,7 +28,7 @@ const me = route({
     await takeRead(app.reads, 'read', account.id);
     const found = await app.accounts.find(account.id);
     if (!found) throw fail('NOT_FOUND');
-    return accountDetailsView(found);
+    return detailsOf(app, found);
   },
 });
 
@@ -55,7 +61,7 @@ const profile = route({
     await takeRead(app.reads, 'profile_change', account.id);
     const { company, ...rest } = body;
     const changes = { ...rest, ...(company === undefined ? {} : { company: company || null }) };
-    return accountDetailsView(await changeAccount(app, account.id, changes));
+    return detailsOf(app, await changeAccount(app, account.id, changes));
   },
 });
 
@@ -106,7 +112,7 @@ const settings = route({
       ...(language === undefined ? {} : { templateLanguage: language }),
     };
     const onEndpoint = (id: string) => app.webhooks.enable(id, app.clock.now());
-    return accountDetailsView(await changeAccount({ ...app, onEndpoint }, account.id, changes));
+    return detailsOf(app, await changeAccount({ ...app, onEndpoint }, account.id, changes));
   },
 });
 

@@ -412,7 +412,7 @@ export type paths = {
   };
   "/v1/clients/security/sessions": {
     /**
-     * The open sessions of the account, newest first.
+     * The open sessions of the account, newest first; for 30 days also those that a stolen token ended.
      * @description Takes the session token of a login.
      */
     get: operations["getClientsSecuritySessions"];
@@ -508,7 +508,155 @@ export type paths = {
   };
 };
 
-export type webhooks = Record<string, never>;
+export type webhooks = {
+  "otp.sent": {
+    /**
+     * A channel accepted the code. With a fallback there is one per channel.
+     * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+     */
+    post: operations["onOtpSent"];
+  };
+  "otp.delivered": {
+    /**
+     * A channel reported that the code arrived.
+     * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+     */
+    post: operations["onOtpDelivered"];
+  };
+  "otp.verified": {
+    /**
+     * The right code was entered.
+     * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+     */
+    post: operations["onOtpVerified"];
+  };
+  "otp.failed": {
+    /**
+     * No channel could deliver the code.
+     * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+     */
+    post: operations["onOtpFailed"];
+  };
+  "otp.expired": {
+    /**
+     * Nobody entered the code in time.
+     * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+     */
+    post: operations["onOtpExpired"];
+  };
+  "otp.completed": {
+    /**
+     * The end of a message: what became of it, how, how fast and at what cost.
+     * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+     */
+    post: operations["onOtpCompleted"];
+  };
+  "telegram.linked": {
+    /**
+     * A recipient linked Telegram.
+     * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+     */
+    post: operations["onTelegramLinked"];
+  };
+  "totp.enrolled": {
+    /**
+     * A phone was enrolled for codes of an authenticator app.
+     * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+     */
+    post: operations["onTotpEnrolled"];
+  };
+  "totp.verified": {
+    /**
+     * A code of an authenticator app was right.
+     * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+     */
+    post: operations["onTotpVerified"];
+  };
+  "totp.disabled": {
+    /**
+     * An enrollment was ended.
+     * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+     */
+    post: operations["onTotpDisabled"];
+  };
+  "whatsapp.connected": {
+    /**
+     * An own WhatsApp number was connected.
+     * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+     */
+    post: operations["onWhatsappConnected"];
+  };
+  "whatsapp.disconnected": {
+    /**
+     * The own WhatsApp number was disconnected.
+     * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+     */
+    post: operations["onWhatsappDisconnected"];
+  };
+  "template.status_changed": {
+    /**
+     * The template of the own number has another status.
+     * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+     */
+    post: operations["onTemplateStatusChanged"];
+  };
+  "billing.low_balance": {
+    /**
+     * The balance fell below the mark.
+     * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+     */
+    post: operations["onBillingLowBalance"];
+  };
+  "billing.trial_exhausted": {
+    /**
+     * The free verifications are used up.
+     * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+     */
+    post: operations["onBillingTrialExhausted"];
+  };
+  "billing.plan_changed": {
+    /**
+     * Another plan holds from now on.
+     * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+     */
+    post: operations["onBillingPlanChanged"];
+  };
+  "capacity_request.updated": {
+    /**
+     * A request for more capacity has another status.
+     * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+     */
+    post: operations["onCapacityRequestUpdated"];
+  };
+  "account.suspended": {
+    /**
+     * The account was suspended.
+     * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+     */
+    post: operations["onAccountSuspended"];
+  };
+  "security.mfa_disabled": {
+    /**
+     * The second factor of the account was turned off.
+     * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+     */
+    post: operations["onSecurityMfaDisabled"];
+  };
+  "security.recovery_codes_low": {
+    /**
+     * Few recovery codes of the account are left.
+     * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+     */
+    post: operations["onSecurityRecoveryCodesLow"];
+  };
+  "webhook.test": {
+    /**
+     * Somebody asked for a test.
+     * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+     */
+    post: operations["onWebhookTest"];
+  };
+};
 
 export type components = {
   schemas: {
@@ -4331,6 +4479,48 @@ export type operations = {
               waba_template_language: string | null;
               /** @description Whether a login asks for a second factor. */
               mfa_enabled: boolean;
+              /** @description How webhook_url fares; null: none is set. */
+              webhook: ({
+                /**
+                 * @description failing: nothing was taken since failing_since. paused: it asked for time with Retry-After. disabled: nothing is sent and events are held until webhook_url is set again.
+                 * @enum {string}
+                 */
+                status: "active" | "failing" | "paused" | "disabled";
+                /**
+                 * @description gone: it answered 410. failing: it took nothing for five days. unsafe_address: it is not public.
+                 * @enum {string|null}
+                 */
+                disabled_reason: "gone" | "failing" | "unsafe_address" | null;
+                /**
+                 * Format: date-time
+                 * @description Time in UTC (RFC 3339).
+                 */
+                failing_since: string | null;
+                /**
+                 * Format: date-time
+                 * @description Time in UTC (RFC 3339).
+                 */
+                paused_until: string | null;
+                /** @description The last replay of held events; null: there was none. */
+                replay: ({
+                  /** @enum {string} */
+                  status: "running" | "finished";
+                  /** @description Events that were held when it began. */
+                  total: number;
+                  /** @description How many of them are on their way or delivered. */
+                  released: number;
+                  /**
+                   * Format: date-time
+                   * @description Time in UTC (RFC 3339).
+                   */
+                  started_at: string;
+                  /**
+                   * Format: date-time
+                   * @description Time in UTC (RFC 3339).
+                   */
+                  finished_at: string | null;
+                }) | null;
+              }) | null;
             };
           };
         };
@@ -4504,6 +4694,48 @@ export type operations = {
               waba_template_language: string | null;
               /** @description Whether a login asks for a second factor. */
               mfa_enabled: boolean;
+              /** @description How webhook_url fares; null: none is set. */
+              webhook: ({
+                /**
+                 * @description failing: nothing was taken since failing_since. paused: it asked for time with Retry-After. disabled: nothing is sent and events are held until webhook_url is set again.
+                 * @enum {string}
+                 */
+                status: "active" | "failing" | "paused" | "disabled";
+                /**
+                 * @description gone: it answered 410. failing: it took nothing for five days. unsafe_address: it is not public.
+                 * @enum {string|null}
+                 */
+                disabled_reason: "gone" | "failing" | "unsafe_address" | null;
+                /**
+                 * Format: date-time
+                 * @description Time in UTC (RFC 3339).
+                 */
+                failing_since: string | null;
+                /**
+                 * Format: date-time
+                 * @description Time in UTC (RFC 3339).
+                 */
+                paused_until: string | null;
+                /** @description The last replay of held events; null: there was none. */
+                replay: ({
+                  /** @enum {string} */
+                  status: "running" | "finished";
+                  /** @description Events that were held when it began. */
+                  total: number;
+                  /** @description How many of them are on their way or delivered. */
+                  released: number;
+                  /**
+                   * Format: date-time
+                   * @description Time in UTC (RFC 3339).
+                   */
+                  started_at: string;
+                  /**
+                   * Format: date-time
+                   * @description Time in UTC (RFC 3339).
+                   */
+                  finished_at: string | null;
+                }) | null;
+              }) | null;
             };
           };
         };
@@ -4731,6 +4963,48 @@ export type operations = {
               waba_template_language: string | null;
               /** @description Whether a login asks for a second factor. */
               mfa_enabled: boolean;
+              /** @description How webhook_url fares; null: none is set. */
+              webhook: ({
+                /**
+                 * @description failing: nothing was taken since failing_since. paused: it asked for time with Retry-After. disabled: nothing is sent and events are held until webhook_url is set again.
+                 * @enum {string}
+                 */
+                status: "active" | "failing" | "paused" | "disabled";
+                /**
+                 * @description gone: it answered 410. failing: it took nothing for five days. unsafe_address: it is not public.
+                 * @enum {string|null}
+                 */
+                disabled_reason: "gone" | "failing" | "unsafe_address" | null;
+                /**
+                 * Format: date-time
+                 * @description Time in UTC (RFC 3339).
+                 */
+                failing_since: string | null;
+                /**
+                 * Format: date-time
+                 * @description Time in UTC (RFC 3339).
+                 */
+                paused_until: string | null;
+                /** @description The last replay of held events; null: there was none. */
+                replay: ({
+                  /** @enum {string} */
+                  status: "running" | "finished";
+                  /** @description Events that were held when it began. */
+                  total: number;
+                  /** @description How many of them are on their way or delivered. */
+                  released: number;
+                  /**
+                   * Format: date-time
+                   * @description Time in UTC (RFC 3339).
+                   */
+                  started_at: string;
+                  /**
+                   * Format: date-time
+                   * @description Time in UTC (RFC 3339).
+                   */
+                  finished_at: string | null;
+                }) | null;
+              }) | null;
             };
           };
         };
@@ -10434,7 +10708,7 @@ export type operations = {
     };
   };
   /**
-   * The open sessions of the account, newest first.
+   * The open sessions of the account, newest first; for 30 days also those that a stolen token ended.
    * @description Takes the session token of a login.
    */
   getClientsSecuritySessions: {
@@ -10452,7 +10726,7 @@ export type operations = {
         content: {
           "application/json": {
             data: {
-              items: {
+              items: ({
                   /** Format: uuid */
                   id: string;
                   /**
@@ -10471,7 +10745,12 @@ export type operations = {
                   current: boolean;
                   /** @description Whether a second factor was given. */
                   mfa: boolean;
-                }[];
+                  /**
+                   * Format: date-time
+                   * @description When a refresh token of it came a second time, which ended it; null: it is open.
+                   */
+                  token_reused_at: string | null;
+                })[];
               /** @description Give it as `before` to go on; null at the end. */
               next_before: string | null;
             };
@@ -12285,6 +12564,1758 @@ export type operations = {
             };
           };
         };
+      };
+    };
+  };
+  /**
+   * A channel accepted the code. With a fallback there is one per channel.
+   * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+   */
+  onOtpSent: {
+    parameters: {
+      header: {
+        /**
+         * @description Id of the event; the same in every attempt.
+         * @example evt_5f1c0e9b7a3d4c2e
+         */
+        "webhook-id": string;
+        /**
+         * @description Unix seconds of this attempt.
+         * @example 1795176000
+         */
+        "webhook-timestamp": string;
+        /**
+         * @description One v1,base64 per secret, with spaces between.
+         * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
+         */
+        "webhook-signature": string;
+      };
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *   "id": "evt_5f1c0e9b7a3d4c2e8b6f0a1d2c3e4f50",
+         *   "type": "otp.sent",
+         *   "timestamp": "2026-11-20T12:00:00.000Z",
+         *   "mode": "live",
+         *   "data": {
+         *     "message_id": "otp_0192f0c1-7a3b-7c4d-8e5f-0123456789ab",
+         *     "phone": "+14155550123",
+         *     "country": "US",
+         *     "channel": "whatsapp",
+         *     "accepted_at": "2026-11-20T12:00:00.000Z",
+         *     "expires_at": "2026-11-20T12:05:00.000Z",
+         *     "delivered_at": "2026-11-20T12:00:02.000Z",
+         *     "verified_at": "2026-11-20T12:00:21.000Z",
+         *     "failure_reason": null,
+         *     "sequence": 80
+         *   }
+         * }
+         */
+        "application/json": {
+          /** @description The webhook-id header; the same in every attempt. */
+          id: string;
+          /** @enum {string} */
+          type: "otp.sent";
+          /**
+           * Format: date-time
+           * @description When it happened.
+           */
+          timestamp: string;
+          /**
+           * @description test: of the sandbox.
+           * @enum {string}
+           */
+          mode: "live" | "test";
+          data: {
+            message_id: string;
+            /** @description The recipient, E.164. */
+            phone: string;
+            country: string;
+            /**
+             * @description The channel the news is about; null: none was reached.
+             * @enum {string|null}
+             */
+            channel: "whatsapp" | "telegram" | null;
+            /** Format: date-time */
+            accepted_at: string | null;
+            /** Format: date-time */
+            expires_at: string | null;
+            /** Format: date-time */
+            delivered_at: string | null;
+            /** Format: date-time */
+            verified_at: string | null;
+            /** @enum {string|null} */
+            failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "not_delivered" | "deadline" | null;
+            /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
+            sequence: number;
+          };
+        };
+      };
+    };
+    responses: {
+      /** @description Send no more. */
+      410: {
+        content: never;
+      };
+      /** @description Taken. */
+      "2XX": {
+        content: never;
+      };
+    };
+  };
+  /**
+   * A channel reported that the code arrived.
+   * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+   */
+  onOtpDelivered: {
+    parameters: {
+      header: {
+        /**
+         * @description Id of the event; the same in every attempt.
+         * @example evt_5f1c0e9b7a3d4c2e
+         */
+        "webhook-id": string;
+        /**
+         * @description Unix seconds of this attempt.
+         * @example 1795176000
+         */
+        "webhook-timestamp": string;
+        /**
+         * @description One v1,base64 per secret, with spaces between.
+         * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
+         */
+        "webhook-signature": string;
+      };
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *   "id": "evt_5f1c0e9b7a3d4c2e8b6f0a1d2c3e4f50",
+         *   "type": "otp.delivered",
+         *   "timestamp": "2026-11-20T12:00:00.000Z",
+         *   "mode": "live",
+         *   "data": {
+         *     "message_id": "otp_0192f0c1-7a3b-7c4d-8e5f-0123456789ab",
+         *     "phone": "+14155550123",
+         *     "country": "US",
+         *     "channel": "whatsapp",
+         *     "accepted_at": "2026-11-20T12:00:00.000Z",
+         *     "expires_at": "2026-11-20T12:05:00.000Z",
+         *     "delivered_at": "2026-11-20T12:00:02.000Z",
+         *     "verified_at": "2026-11-20T12:00:21.000Z",
+         *     "failure_reason": null,
+         *     "sequence": 80
+         *   }
+         * }
+         */
+        "application/json": {
+          /** @description The webhook-id header; the same in every attempt. */
+          id: string;
+          /** @enum {string} */
+          type: "otp.delivered";
+          /**
+           * Format: date-time
+           * @description When it happened.
+           */
+          timestamp: string;
+          /**
+           * @description test: of the sandbox.
+           * @enum {string}
+           */
+          mode: "live" | "test";
+          data: {
+            message_id: string;
+            /** @description The recipient, E.164. */
+            phone: string;
+            country: string;
+            /**
+             * @description The channel the news is about; null: none was reached.
+             * @enum {string|null}
+             */
+            channel: "whatsapp" | "telegram" | null;
+            /** Format: date-time */
+            accepted_at: string | null;
+            /** Format: date-time */
+            expires_at: string | null;
+            /** Format: date-time */
+            delivered_at: string | null;
+            /** Format: date-time */
+            verified_at: string | null;
+            /** @enum {string|null} */
+            failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "not_delivered" | "deadline" | null;
+            /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
+            sequence: number;
+          };
+        };
+      };
+    };
+    responses: {
+      /** @description Send no more. */
+      410: {
+        content: never;
+      };
+      /** @description Taken. */
+      "2XX": {
+        content: never;
+      };
+    };
+  };
+  /**
+   * The right code was entered.
+   * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+   */
+  onOtpVerified: {
+    parameters: {
+      header: {
+        /**
+         * @description Id of the event; the same in every attempt.
+         * @example evt_5f1c0e9b7a3d4c2e
+         */
+        "webhook-id": string;
+        /**
+         * @description Unix seconds of this attempt.
+         * @example 1795176000
+         */
+        "webhook-timestamp": string;
+        /**
+         * @description One v1,base64 per secret, with spaces between.
+         * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
+         */
+        "webhook-signature": string;
+      };
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *   "id": "evt_5f1c0e9b7a3d4c2e8b6f0a1d2c3e4f50",
+         *   "type": "otp.verified",
+         *   "timestamp": "2026-11-20T12:00:00.000Z",
+         *   "mode": "live",
+         *   "data": {
+         *     "message_id": "otp_0192f0c1-7a3b-7c4d-8e5f-0123456789ab",
+         *     "phone": "+14155550123",
+         *     "country": "US",
+         *     "channel": "whatsapp",
+         *     "accepted_at": "2026-11-20T12:00:00.000Z",
+         *     "expires_at": "2026-11-20T12:05:00.000Z",
+         *     "delivered_at": "2026-11-20T12:00:02.000Z",
+         *     "verified_at": "2026-11-20T12:00:21.000Z",
+         *     "failure_reason": null,
+         *     "sequence": 80
+         *   }
+         * }
+         */
+        "application/json": {
+          /** @description The webhook-id header; the same in every attempt. */
+          id: string;
+          /** @enum {string} */
+          type: "otp.verified";
+          /**
+           * Format: date-time
+           * @description When it happened.
+           */
+          timestamp: string;
+          /**
+           * @description test: of the sandbox.
+           * @enum {string}
+           */
+          mode: "live" | "test";
+          data: {
+            message_id: string;
+            /** @description The recipient, E.164. */
+            phone: string;
+            country: string;
+            /**
+             * @description The channel the news is about; null: none was reached.
+             * @enum {string|null}
+             */
+            channel: "whatsapp" | "telegram" | null;
+            /** Format: date-time */
+            accepted_at: string | null;
+            /** Format: date-time */
+            expires_at: string | null;
+            /** Format: date-time */
+            delivered_at: string | null;
+            /** Format: date-time */
+            verified_at: string | null;
+            /** @enum {string|null} */
+            failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "not_delivered" | "deadline" | null;
+            /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
+            sequence: number;
+          };
+        };
+      };
+    };
+    responses: {
+      /** @description Send no more. */
+      410: {
+        content: never;
+      };
+      /** @description Taken. */
+      "2XX": {
+        content: never;
+      };
+    };
+  };
+  /**
+   * No channel could deliver the code.
+   * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+   */
+  onOtpFailed: {
+    parameters: {
+      header: {
+        /**
+         * @description Id of the event; the same in every attempt.
+         * @example evt_5f1c0e9b7a3d4c2e
+         */
+        "webhook-id": string;
+        /**
+         * @description Unix seconds of this attempt.
+         * @example 1795176000
+         */
+        "webhook-timestamp": string;
+        /**
+         * @description One v1,base64 per secret, with spaces between.
+         * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
+         */
+        "webhook-signature": string;
+      };
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *   "id": "evt_5f1c0e9b7a3d4c2e8b6f0a1d2c3e4f50",
+         *   "type": "otp.failed",
+         *   "timestamp": "2026-11-20T12:00:00.000Z",
+         *   "mode": "live",
+         *   "data": {
+         *     "message_id": "otp_0192f0c1-7a3b-7c4d-8e5f-0123456789ab",
+         *     "phone": "+14155550123",
+         *     "country": "US",
+         *     "channel": "whatsapp",
+         *     "accepted_at": "2026-11-20T12:00:00.000Z",
+         *     "expires_at": "2026-11-20T12:05:00.000Z",
+         *     "delivered_at": "2026-11-20T12:00:02.000Z",
+         *     "verified_at": "2026-11-20T12:00:21.000Z",
+         *     "failure_reason": null,
+         *     "sequence": 80
+         *   }
+         * }
+         */
+        "application/json": {
+          /** @description The webhook-id header; the same in every attempt. */
+          id: string;
+          /** @enum {string} */
+          type: "otp.failed";
+          /**
+           * Format: date-time
+           * @description When it happened.
+           */
+          timestamp: string;
+          /**
+           * @description test: of the sandbox.
+           * @enum {string}
+           */
+          mode: "live" | "test";
+          data: {
+            message_id: string;
+            /** @description The recipient, E.164. */
+            phone: string;
+            country: string;
+            /**
+             * @description The channel the news is about; null: none was reached.
+             * @enum {string|null}
+             */
+            channel: "whatsapp" | "telegram" | null;
+            /** Format: date-time */
+            accepted_at: string | null;
+            /** Format: date-time */
+            expires_at: string | null;
+            /** Format: date-time */
+            delivered_at: string | null;
+            /** Format: date-time */
+            verified_at: string | null;
+            /** @enum {string|null} */
+            failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "not_delivered" | "deadline" | null;
+            /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
+            sequence: number;
+          };
+        };
+      };
+    };
+    responses: {
+      /** @description Send no more. */
+      410: {
+        content: never;
+      };
+      /** @description Taken. */
+      "2XX": {
+        content: never;
+      };
+    };
+  };
+  /**
+   * Nobody entered the code in time.
+   * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+   */
+  onOtpExpired: {
+    parameters: {
+      header: {
+        /**
+         * @description Id of the event; the same in every attempt.
+         * @example evt_5f1c0e9b7a3d4c2e
+         */
+        "webhook-id": string;
+        /**
+         * @description Unix seconds of this attempt.
+         * @example 1795176000
+         */
+        "webhook-timestamp": string;
+        /**
+         * @description One v1,base64 per secret, with spaces between.
+         * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
+         */
+        "webhook-signature": string;
+      };
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *   "id": "evt_5f1c0e9b7a3d4c2e8b6f0a1d2c3e4f50",
+         *   "type": "otp.expired",
+         *   "timestamp": "2026-11-20T12:00:00.000Z",
+         *   "mode": "live",
+         *   "data": {
+         *     "message_id": "otp_0192f0c1-7a3b-7c4d-8e5f-0123456789ab",
+         *     "phone": "+14155550123",
+         *     "country": "US",
+         *     "channel": "whatsapp",
+         *     "accepted_at": "2026-11-20T12:00:00.000Z",
+         *     "expires_at": "2026-11-20T12:05:00.000Z",
+         *     "delivered_at": "2026-11-20T12:00:02.000Z",
+         *     "verified_at": "2026-11-20T12:00:21.000Z",
+         *     "failure_reason": null,
+         *     "sequence": 80
+         *   }
+         * }
+         */
+        "application/json": {
+          /** @description The webhook-id header; the same in every attempt. */
+          id: string;
+          /** @enum {string} */
+          type: "otp.expired";
+          /**
+           * Format: date-time
+           * @description When it happened.
+           */
+          timestamp: string;
+          /**
+           * @description test: of the sandbox.
+           * @enum {string}
+           */
+          mode: "live" | "test";
+          data: {
+            message_id: string;
+            /** @description The recipient, E.164. */
+            phone: string;
+            country: string;
+            /**
+             * @description The channel the news is about; null: none was reached.
+             * @enum {string|null}
+             */
+            channel: "whatsapp" | "telegram" | null;
+            /** Format: date-time */
+            accepted_at: string | null;
+            /** Format: date-time */
+            expires_at: string | null;
+            /** Format: date-time */
+            delivered_at: string | null;
+            /** Format: date-time */
+            verified_at: string | null;
+            /** @enum {string|null} */
+            failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "not_delivered" | "deadline" | null;
+            /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
+            sequence: number;
+          };
+        };
+      };
+    };
+    responses: {
+      /** @description Send no more. */
+      410: {
+        content: never;
+      };
+      /** @description Taken. */
+      "2XX": {
+        content: never;
+      };
+    };
+  };
+  /**
+   * The end of a message: what became of it, how, how fast and at what cost.
+   * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+   */
+  onOtpCompleted: {
+    parameters: {
+      header: {
+        /**
+         * @description Id of the event; the same in every attempt.
+         * @example evt_5f1c0e9b7a3d4c2e
+         */
+        "webhook-id": string;
+        /**
+         * @description Unix seconds of this attempt.
+         * @example 1795176000
+         */
+        "webhook-timestamp": string;
+        /**
+         * @description One v1,base64 per secret, with spaces between.
+         * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
+         */
+        "webhook-signature": string;
+      };
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *   "id": "evt_5f1c0e9b7a3d4c2e8b6f0a1d2c3e4f50",
+         *   "type": "otp.completed",
+         *   "timestamp": "2026-11-20T12:00:00.000Z",
+         *   "mode": "live",
+         *   "data": {
+         *     "message_id": "otp_0192f0c1-7a3b-7c4d-8e5f-0123456789ab",
+         *     "phone": "+14155550123",
+         *     "country": "US",
+         *     "channel": "whatsapp",
+         *     "accepted_at": "2026-11-20T12:00:00.000Z",
+         *     "expires_at": "2026-11-20T12:05:00.000Z",
+         *     "delivered_at": "2026-11-20T12:00:02.000Z",
+         *     "verified_at": "2026-11-20T12:00:21.000Z",
+         *     "failure_reason": null,
+         *     "status": "verified",
+         *     "latency_ms": 1,
+         *     "cost": 0.05,
+         *     "legs": [
+         *       {
+         *         "channel": "whatsapp",
+         *         "accepted_at": "2026-11-20T12:00:00.000Z",
+         *         "delivered_at": "2026-11-20T12:00:02.000Z"
+         *       }
+         *     ],
+         *     "sequence": 80
+         *   }
+         * }
+         */
+        "application/json": {
+          /** @description The webhook-id header; the same in every attempt. */
+          id: string;
+          /** @enum {string} */
+          type: "otp.completed";
+          /**
+           * Format: date-time
+           * @description When it happened.
+           */
+          timestamp: string;
+          /**
+           * @description test: of the sandbox.
+           * @enum {string}
+           */
+          mode: "live" | "test";
+          data: {
+            message_id: string;
+            /** @description The recipient, E.164. */
+            phone: string;
+            country: string;
+            /**
+             * @description The channel the news is about; null: none was reached.
+             * @enum {string|null}
+             */
+            channel: "whatsapp" | "telegram" | null;
+            /** Format: date-time */
+            accepted_at: string | null;
+            /** Format: date-time */
+            expires_at: string | null;
+            /** Format: date-time */
+            delivered_at: string | null;
+            /** Format: date-time */
+            verified_at: string | null;
+            /** @enum {string|null} */
+            failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "not_delivered" | "deadline" | null;
+            /** @enum {string} */
+            status: "verified" | "failed" | "expired";
+            /** @description From acceptance to this end. */
+            latency_ms: number | null;
+            /** @description What the message cost, USD. */
+            cost: number;
+            /** @description Every channel that accepted the code, in order. */
+            legs: ({
+                /** @enum {string} */
+                channel: "whatsapp" | "telegram";
+                /** Format: date-time */
+                accepted_at: string | null;
+                /** Format: date-time */
+                delivered_at: string | null;
+              })[];
+            /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
+            sequence: number;
+          };
+        };
+      };
+    };
+    responses: {
+      /** @description Send no more. */
+      410: {
+        content: never;
+      };
+      /** @description Taken. */
+      "2XX": {
+        content: never;
+      };
+    };
+  };
+  /**
+   * A recipient linked Telegram.
+   * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+   */
+  onTelegramLinked: {
+    parameters: {
+      header: {
+        /**
+         * @description Id of the event; the same in every attempt.
+         * @example evt_5f1c0e9b7a3d4c2e
+         */
+        "webhook-id": string;
+        /**
+         * @description Unix seconds of this attempt.
+         * @example 1795176000
+         */
+        "webhook-timestamp": string;
+        /**
+         * @description One v1,base64 per secret, with spaces between.
+         * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
+         */
+        "webhook-signature": string;
+      };
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *   "id": "evt_5f1c0e9b7a3d4c2e8b6f0a1d2c3e4f50",
+         *   "type": "telegram.linked",
+         *   "timestamp": "2026-11-20T12:00:00.000Z",
+         *   "mode": "live",
+         *   "data": {
+         *     "channel": "whatsapp",
+         *     "phone": "+14155550123",
+         *     "sequence": 80
+         *   }
+         * }
+         */
+        "application/json": {
+          /** @description The webhook-id header; the same in every attempt. */
+          id: string;
+          /** @enum {string} */
+          type: "telegram.linked";
+          /**
+           * Format: date-time
+           * @description When it happened.
+           */
+          timestamp: string;
+          /**
+           * @description test: of the sandbox.
+           * @enum {string}
+           */
+          mode: "live" | "test";
+          data: {
+            /** @enum {string} */
+            channel: "whatsapp" | "telegram";
+            /** @description The recipient, E.164. */
+            phone: string;
+            /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
+            sequence: number;
+          };
+        };
+      };
+    };
+    responses: {
+      /** @description Send no more. */
+      410: {
+        content: never;
+      };
+      /** @description Taken. */
+      "2XX": {
+        content: never;
+      };
+    };
+  };
+  /**
+   * A phone was enrolled for codes of an authenticator app.
+   * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+   */
+  onTotpEnrolled: {
+    parameters: {
+      header: {
+        /**
+         * @description Id of the event; the same in every attempt.
+         * @example evt_5f1c0e9b7a3d4c2e
+         */
+        "webhook-id": string;
+        /**
+         * @description Unix seconds of this attempt.
+         * @example 1795176000
+         */
+        "webhook-timestamp": string;
+        /**
+         * @description One v1,base64 per secret, with spaces between.
+         * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
+         */
+        "webhook-signature": string;
+      };
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *   "id": "evt_5f1c0e9b7a3d4c2e8b6f0a1d2c3e4f50",
+         *   "type": "totp.enrolled",
+         *   "timestamp": "2026-11-20T12:00:00.000Z",
+         *   "mode": "live",
+         *   "data": {
+         *     "phone": "+14155550123",
+         *     "enrollment_id": "0192f0c1-7a3b-7c4d-8e5f-0123456789ab",
+         *     "sequence": 80
+         *   }
+         * }
+         */
+        "application/json": {
+          /** @description The webhook-id header; the same in every attempt. */
+          id: string;
+          /** @enum {string} */
+          type: "totp.enrolled";
+          /**
+           * Format: date-time
+           * @description When it happened.
+           */
+          timestamp: string;
+          /**
+           * @description test: of the sandbox.
+           * @enum {string}
+           */
+          mode: "live" | "test";
+          data: {
+            /** @description The recipient, E.164. */
+            phone: string;
+            /** Format: uuid */
+            enrollment_id: string;
+            /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
+            sequence: number;
+          };
+        };
+      };
+    };
+    responses: {
+      /** @description Send no more. */
+      410: {
+        content: never;
+      };
+      /** @description Taken. */
+      "2XX": {
+        content: never;
+      };
+    };
+  };
+  /**
+   * A code of an authenticator app was right.
+   * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+   */
+  onTotpVerified: {
+    parameters: {
+      header: {
+        /**
+         * @description Id of the event; the same in every attempt.
+         * @example evt_5f1c0e9b7a3d4c2e
+         */
+        "webhook-id": string;
+        /**
+         * @description Unix seconds of this attempt.
+         * @example 1795176000
+         */
+        "webhook-timestamp": string;
+        /**
+         * @description One v1,base64 per secret, with spaces between.
+         * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
+         */
+        "webhook-signature": string;
+      };
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *   "id": "evt_5f1c0e9b7a3d4c2e8b6f0a1d2c3e4f50",
+         *   "type": "totp.verified",
+         *   "timestamp": "2026-11-20T12:00:00.000Z",
+         *   "mode": "live",
+         *   "data": {
+         *     "phone": "+14155550123",
+         *     "enrollment_id": "0192f0c1-7a3b-7c4d-8e5f-0123456789ab",
+         *     "step": 59839200,
+         *     "cost": 0.002,
+         *     "plan": "pay_per_success",
+         *     "sequence": 80
+         *   }
+         * }
+         */
+        "application/json": {
+          /** @description The webhook-id header; the same in every attempt. */
+          id: string;
+          /** @enum {string} */
+          type: "totp.verified";
+          /**
+           * Format: date-time
+           * @description When it happened.
+           */
+          timestamp: string;
+          /**
+           * @description test: of the sandbox.
+           * @enum {string}
+           */
+          mode: "live" | "test";
+          data: {
+            /** @description The recipient, E.164. */
+            phone: string;
+            /** Format: uuid */
+            enrollment_id: string;
+            /** @description The 30-second step of the code; each counts once. */
+            step: number;
+            /** @description What the verification cost, USD. */
+            cost: number;
+            /** @enum {string|null} */
+            plan: "trial" | "pay_per_success" | "per_message" | null;
+            /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
+            sequence: number;
+          };
+        };
+      };
+    };
+    responses: {
+      /** @description Send no more. */
+      410: {
+        content: never;
+      };
+      /** @description Taken. */
+      "2XX": {
+        content: never;
+      };
+    };
+  };
+  /**
+   * An enrollment was ended.
+   * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+   */
+  onTotpDisabled: {
+    parameters: {
+      header: {
+        /**
+         * @description Id of the event; the same in every attempt.
+         * @example evt_5f1c0e9b7a3d4c2e
+         */
+        "webhook-id": string;
+        /**
+         * @description Unix seconds of this attempt.
+         * @example 1795176000
+         */
+        "webhook-timestamp": string;
+        /**
+         * @description One v1,base64 per secret, with spaces between.
+         * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
+         */
+        "webhook-signature": string;
+      };
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *   "id": "evt_5f1c0e9b7a3d4c2e8b6f0a1d2c3e4f50",
+         *   "type": "totp.disabled",
+         *   "timestamp": "2026-11-20T12:00:00.000Z",
+         *   "mode": "live",
+         *   "data": {
+         *     "phone": "+14155550123",
+         *     "enrollment_id": "0192f0c1-7a3b-7c4d-8e5f-0123456789ab",
+         *     "sequence": 80
+         *   }
+         * }
+         */
+        "application/json": {
+          /** @description The webhook-id header; the same in every attempt. */
+          id: string;
+          /** @enum {string} */
+          type: "totp.disabled";
+          /**
+           * Format: date-time
+           * @description When it happened.
+           */
+          timestamp: string;
+          /**
+           * @description test: of the sandbox.
+           * @enum {string}
+           */
+          mode: "live" | "test";
+          data: {
+            /** @description The recipient, E.164. */
+            phone: string;
+            /** Format: uuid */
+            enrollment_id: string;
+            /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
+            sequence: number;
+          };
+        };
+      };
+    };
+    responses: {
+      /** @description Send no more. */
+      410: {
+        content: never;
+      };
+      /** @description Taken. */
+      "2XX": {
+        content: never;
+      };
+    };
+  };
+  /**
+   * An own WhatsApp number was connected.
+   * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+   */
+  onWhatsappConnected: {
+    parameters: {
+      header: {
+        /**
+         * @description Id of the event; the same in every attempt.
+         * @example evt_5f1c0e9b7a3d4c2e
+         */
+        "webhook-id": string;
+        /**
+         * @description Unix seconds of this attempt.
+         * @example 1795176000
+         */
+        "webhook-timestamp": string;
+        /**
+         * @description One v1,base64 per secret, with spaces between.
+         * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
+         */
+        "webhook-signature": string;
+      };
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *   "id": "evt_5f1c0e9b7a3d4c2e8b6f0a1d2c3e4f50",
+         *   "type": "whatsapp.connected",
+         *   "timestamp": "2026-11-20T12:00:00.000Z",
+         *   "mode": "live",
+         *   "data": {
+         *     "phone_number_id": "106540352242922",
+         *     "waba_id": "102290129340398",
+         *     "sequence": 80
+         *   }
+         * }
+         */
+        "application/json": {
+          /** @description The webhook-id header; the same in every attempt. */
+          id: string;
+          /** @enum {string} */
+          type: "whatsapp.connected";
+          /**
+           * Format: date-time
+           * @description When it happened.
+           */
+          timestamp: string;
+          /**
+           * @description test: of the sandbox.
+           * @enum {string}
+           */
+          mode: "live" | "test";
+          data: {
+            phone_number_id: string;
+            waba_id: string | null;
+            /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
+            sequence: number;
+          };
+        };
+      };
+    };
+    responses: {
+      /** @description Send no more. */
+      410: {
+        content: never;
+      };
+      /** @description Taken. */
+      "2XX": {
+        content: never;
+      };
+    };
+  };
+  /**
+   * The own WhatsApp number was disconnected.
+   * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+   */
+  onWhatsappDisconnected: {
+    parameters: {
+      header: {
+        /**
+         * @description Id of the event; the same in every attempt.
+         * @example evt_5f1c0e9b7a3d4c2e
+         */
+        "webhook-id": string;
+        /**
+         * @description Unix seconds of this attempt.
+         * @example 1795176000
+         */
+        "webhook-timestamp": string;
+        /**
+         * @description One v1,base64 per secret, with spaces between.
+         * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
+         */
+        "webhook-signature": string;
+      };
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *   "id": "evt_5f1c0e9b7a3d4c2e8b6f0a1d2c3e4f50",
+         *   "type": "whatsapp.disconnected",
+         *   "timestamp": "2026-11-20T12:00:00.000Z",
+         *   "mode": "live",
+         *   "data": {
+         *     "phone_number_id": "106540352242922",
+         *     "waba_id": "102290129340398",
+         *     "sequence": 80
+         *   }
+         * }
+         */
+        "application/json": {
+          /** @description The webhook-id header; the same in every attempt. */
+          id: string;
+          /** @enum {string} */
+          type: "whatsapp.disconnected";
+          /**
+           * Format: date-time
+           * @description When it happened.
+           */
+          timestamp: string;
+          /**
+           * @description test: of the sandbox.
+           * @enum {string}
+           */
+          mode: "live" | "test";
+          data: {
+            phone_number_id: string;
+            waba_id: string | null;
+            /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
+            sequence: number;
+          };
+        };
+      };
+    };
+    responses: {
+      /** @description Send no more. */
+      410: {
+        content: never;
+      };
+      /** @description Taken. */
+      "2XX": {
+        content: never;
+      };
+    };
+  };
+  /**
+   * The template of the own number has another status.
+   * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+   */
+  onTemplateStatusChanged: {
+    parameters: {
+      header: {
+        /**
+         * @description Id of the event; the same in every attempt.
+         * @example evt_5f1c0e9b7a3d4c2e
+         */
+        "webhook-id": string;
+        /**
+         * @description Unix seconds of this attempt.
+         * @example 1795176000
+         */
+        "webhook-timestamp": string;
+        /**
+         * @description One v1,base64 per secret, with spaces between.
+         * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
+         */
+        "webhook-signature": string;
+      };
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *   "id": "evt_5f1c0e9b7a3d4c2e8b6f0a1d2c3e4f50",
+         *   "type": "template.status_changed",
+         *   "timestamp": "2026-11-20T12:00:00.000Z",
+         *   "mode": "live",
+         *   "data": {
+         *     "name": "Ada Lovelace",
+         *     "language": "en_US",
+         *     "status": "approved",
+         *     "previous_status": null,
+         *     "sequence": 80
+         *   }
+         * }
+         */
+        "application/json": {
+          /** @description The webhook-id header; the same in every attempt. */
+          id: string;
+          /** @enum {string} */
+          type: "template.status_changed";
+          /**
+           * Format: date-time
+           * @description When it happened.
+           */
+          timestamp: string;
+          /**
+           * @description test: of the sandbox.
+           * @enum {string}
+           */
+          mode: "live" | "test";
+          data: {
+            name: string;
+            language: string;
+            status: string;
+            previous_status: string | null;
+            /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
+            sequence: number;
+          };
+        };
+      };
+    };
+    responses: {
+      /** @description Send no more. */
+      410: {
+        content: never;
+      };
+      /** @description Taken. */
+      "2XX": {
+        content: never;
+      };
+    };
+  };
+  /**
+   * The balance fell below the mark.
+   * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+   */
+  onBillingLowBalance: {
+    parameters: {
+      header: {
+        /**
+         * @description Id of the event; the same in every attempt.
+         * @example evt_5f1c0e9b7a3d4c2e
+         */
+        "webhook-id": string;
+        /**
+         * @description Unix seconds of this attempt.
+         * @example 1795176000
+         */
+        "webhook-timestamp": string;
+        /**
+         * @description One v1,base64 per secret, with spaces between.
+         * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
+         */
+        "webhook-signature": string;
+      };
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *   "id": "evt_5f1c0e9b7a3d4c2e8b6f0a1d2c3e4f50",
+         *   "type": "billing.low_balance",
+         *   "timestamp": "2026-11-20T12:00:00.000Z",
+         *   "mode": "live",
+         *   "data": {
+         *     "balance": 41.25,
+         *     "sequence": 80
+         *   }
+         * }
+         */
+        "application/json": {
+          /** @description The webhook-id header; the same in every attempt. */
+          id: string;
+          /** @enum {string} */
+          type: "billing.low_balance";
+          /**
+           * Format: date-time
+           * @description When it happened.
+           */
+          timestamp: string;
+          /**
+           * @description test: of the sandbox.
+           * @enum {string}
+           */
+          mode: "live" | "test";
+          data: {
+            /** @description USD. */
+            balance: number;
+            /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
+            sequence: number;
+          };
+        };
+      };
+    };
+    responses: {
+      /** @description Send no more. */
+      410: {
+        content: never;
+      };
+      /** @description Taken. */
+      "2XX": {
+        content: never;
+      };
+    };
+  };
+  /**
+   * The free verifications are used up.
+   * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+   */
+  onBillingTrialExhausted: {
+    parameters: {
+      header: {
+        /**
+         * @description Id of the event; the same in every attempt.
+         * @example evt_5f1c0e9b7a3d4c2e
+         */
+        "webhook-id": string;
+        /**
+         * @description Unix seconds of this attempt.
+         * @example 1795176000
+         */
+        "webhook-timestamp": string;
+        /**
+         * @description One v1,base64 per secret, with spaces between.
+         * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
+         */
+        "webhook-signature": string;
+      };
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *   "id": "evt_5f1c0e9b7a3d4c2e8b6f0a1d2c3e4f50",
+         *   "type": "billing.trial_exhausted",
+         *   "timestamp": "2026-11-20T12:00:00.000Z",
+         *   "mode": "live",
+         *   "data": {
+         *     "granted": 50,
+         *     "used": 12,
+         *     "sequence": 80
+         *   }
+         * }
+         */
+        "application/json": {
+          /** @description The webhook-id header; the same in every attempt. */
+          id: string;
+          /** @enum {string} */
+          type: "billing.trial_exhausted";
+          /**
+           * Format: date-time
+           * @description When it happened.
+           */
+          timestamp: string;
+          /**
+           * @description test: of the sandbox.
+           * @enum {string}
+           */
+          mode: "live" | "test";
+          data: {
+            granted: number;
+            used: number;
+            /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
+            sequence: number;
+          };
+        };
+      };
+    };
+    responses: {
+      /** @description Send no more. */
+      410: {
+        content: never;
+      };
+      /** @description Taken. */
+      "2XX": {
+        content: never;
+      };
+    };
+  };
+  /**
+   * Another plan holds from now on.
+   * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+   */
+  onBillingPlanChanged: {
+    parameters: {
+      header: {
+        /**
+         * @description Id of the event; the same in every attempt.
+         * @example evt_5f1c0e9b7a3d4c2e
+         */
+        "webhook-id": string;
+        /**
+         * @description Unix seconds of this attempt.
+         * @example 1795176000
+         */
+        "webhook-timestamp": string;
+        /**
+         * @description One v1,base64 per secret, with spaces between.
+         * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
+         */
+        "webhook-signature": string;
+      };
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *   "id": "evt_5f1c0e9b7a3d4c2e8b6f0a1d2c3e4f50",
+         *   "type": "billing.plan_changed",
+         *   "timestamp": "2026-11-20T12:00:00.000Z",
+         *   "mode": "live",
+         *   "data": {
+         *     "from": "trial",
+         *     "to": "trial",
+         *     "reason": "trial_used_up",
+         *     "date": "2026-11-20",
+         *     "settled": 412,
+         *     "verified": 861,
+         *     "sequence": 80
+         *   }
+         * }
+         */
+        "application/json": {
+          /** @description The webhook-id header; the same in every attempt. */
+          id: string;
+          /** @enum {string} */
+          type: "billing.plan_changed";
+          /**
+           * Format: date-time
+           * @description When it happened.
+           */
+          timestamp: string;
+          /**
+           * @description test: of the sandbox.
+           * @enum {string}
+           */
+          mode: "live" | "test";
+          data: {
+            /** @enum {string} */
+            from: "trial" | "pay_per_success" | "per_message";
+            /** @enum {string} */
+            to: "trial" | "pay_per_success" | "per_message";
+            /** @enum {string} */
+            reason: "trial_used_up" | "safety_floor";
+            /** @description With safety_floor: the day (UTC) that decided. */
+            date?: string;
+            /** @description Its settled messages. */
+            settled?: number;
+            /** @description Those of them that were verified. */
+            verified?: number;
+            /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
+            sequence: number;
+          };
+        };
+      };
+    };
+    responses: {
+      /** @description Send no more. */
+      410: {
+        content: never;
+      };
+      /** @description Taken. */
+      "2XX": {
+        content: never;
+      };
+    };
+  };
+  /**
+   * A request for more capacity has another status.
+   * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+   */
+  onCapacityRequestUpdated: {
+    parameters: {
+      header: {
+        /**
+         * @description Id of the event; the same in every attempt.
+         * @example evt_5f1c0e9b7a3d4c2e
+         */
+        "webhook-id": string;
+        /**
+         * @description Unix seconds of this attempt.
+         * @example 1795176000
+         */
+        "webhook-timestamp": string;
+        /**
+         * @description One v1,base64 per secret, with spaces between.
+         * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
+         */
+        "webhook-signature": string;
+      };
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *   "id": "evt_5f1c0e9b7a3d4c2e8b6f0a1d2c3e4f50",
+         *   "type": "capacity_request.updated",
+         *   "timestamp": "2026-11-20T12:00:00.000Z",
+         *   "mode": "live",
+         *   "data": {
+         *     "capacity_request_id": "0192f0c1-7a3b-7c4d-8e5f-0123456789ab",
+         *     "status": "pending",
+         *     "sequence": 80
+         *   }
+         * }
+         */
+        "application/json": {
+          /** @description The webhook-id header; the same in every attempt. */
+          id: string;
+          /** @enum {string} */
+          type: "capacity_request.updated";
+          /**
+           * Format: date-time
+           * @description When it happened.
+           */
+          timestamp: string;
+          /**
+           * @description test: of the sandbox.
+           * @enum {string}
+           */
+          mode: "live" | "test";
+          data: {
+            /** Format: uuid */
+            capacity_request_id: string;
+            /** @enum {string} */
+            status: "pending" | "approved" | "rejected" | "cancelled";
+            /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
+            sequence: number;
+          };
+        };
+      };
+    };
+    responses: {
+      /** @description Send no more. */
+      410: {
+        content: never;
+      };
+      /** @description Taken. */
+      "2XX": {
+        content: never;
+      };
+    };
+  };
+  /**
+   * The account was suspended.
+   * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+   */
+  onAccountSuspended: {
+    parameters: {
+      header: {
+        /**
+         * @description Id of the event; the same in every attempt.
+         * @example evt_5f1c0e9b7a3d4c2e
+         */
+        "webhook-id": string;
+        /**
+         * @description Unix seconds of this attempt.
+         * @example 1795176000
+         */
+        "webhook-timestamp": string;
+        /**
+         * @description One v1,base64 per secret, with spaces between.
+         * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
+         */
+        "webhook-signature": string;
+      };
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *   "id": "evt_5f1c0e9b7a3d4c2e8b6f0a1d2c3e4f50",
+         *   "type": "account.suspended",
+         *   "timestamp": "2026-11-20T12:00:00.000Z",
+         *   "mode": "live",
+         *   "data": {
+         *     "reason": "cooldown",
+         *     "sequence": 80
+         *   }
+         * }
+         */
+        "application/json": {
+          /** @description The webhook-id header; the same in every attempt. */
+          id: string;
+          /** @enum {string} */
+          type: "account.suspended";
+          /**
+           * Format: date-time
+           * @description When it happened.
+           */
+          timestamp: string;
+          /**
+           * @description test: of the sandbox.
+           * @enum {string}
+           */
+          mode: "live" | "test";
+          data: {
+            reason: string;
+            /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
+            sequence: number;
+          };
+        };
+      };
+    };
+    responses: {
+      /** @description Send no more. */
+      410: {
+        content: never;
+      };
+      /** @description Taken. */
+      "2XX": {
+        content: never;
+      };
+    };
+  };
+  /**
+   * The second factor of the account was turned off.
+   * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+   */
+  onSecurityMfaDisabled: {
+    parameters: {
+      header: {
+        /**
+         * @description Id of the event; the same in every attempt.
+         * @example evt_5f1c0e9b7a3d4c2e
+         */
+        "webhook-id": string;
+        /**
+         * @description Unix seconds of this attempt.
+         * @example 1795176000
+         */
+        "webhook-timestamp": string;
+        /**
+         * @description One v1,base64 per secret, with spaces between.
+         * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
+         */
+        "webhook-signature": string;
+      };
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *   "id": "evt_5f1c0e9b7a3d4c2e8b6f0a1d2c3e4f50",
+         *   "type": "security.mfa_disabled",
+         *   "timestamp": "2026-11-20T12:00:00.000Z",
+         *   "mode": "live",
+         *   "data": {
+         *     "by": "code",
+         *     "sequence": 80
+         *   }
+         * }
+         */
+        "application/json": {
+          /** @description The webhook-id header; the same in every attempt. */
+          id: string;
+          /** @enum {string} */
+          type: "security.mfa_disabled";
+          /**
+           * Format: date-time
+           * @description When it happened.
+           */
+          timestamp: string;
+          /**
+           * @description test: of the sandbox.
+           * @enum {string}
+           */
+          mode: "live" | "test";
+          data: {
+            /** @enum {string} */
+            by: "code" | "password";
+            /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
+            sequence: number;
+          };
+        };
+      };
+    };
+    responses: {
+      /** @description Send no more. */
+      410: {
+        content: never;
+      };
+      /** @description Taken. */
+      "2XX": {
+        content: never;
+      };
+    };
+  };
+  /**
+   * Few recovery codes of the account are left.
+   * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+   */
+  onSecurityRecoveryCodesLow: {
+    parameters: {
+      header: {
+        /**
+         * @description Id of the event; the same in every attempt.
+         * @example evt_5f1c0e9b7a3d4c2e
+         */
+        "webhook-id": string;
+        /**
+         * @description Unix seconds of this attempt.
+         * @example 1795176000
+         */
+        "webhook-timestamp": string;
+        /**
+         * @description One v1,base64 per secret, with spaces between.
+         * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
+         */
+        "webhook-signature": string;
+      };
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *   "id": "evt_5f1c0e9b7a3d4c2e8b6f0a1d2c3e4f50",
+         *   "type": "security.recovery_codes_low",
+         *   "timestamp": "2026-11-20T12:00:00.000Z",
+         *   "mode": "live",
+         *   "data": {
+         *     "recovery_codes_remaining": 10,
+         *     "sequence": 80
+         *   }
+         * }
+         */
+        "application/json": {
+          /** @description The webhook-id header; the same in every attempt. */
+          id: string;
+          /** @enum {string} */
+          type: "security.recovery_codes_low";
+          /**
+           * Format: date-time
+           * @description When it happened.
+           */
+          timestamp: string;
+          /**
+           * @description test: of the sandbox.
+           * @enum {string}
+           */
+          mode: "live" | "test";
+          data: {
+            recovery_codes_remaining: number;
+            /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
+            sequence: number;
+          };
+        };
+      };
+    };
+    responses: {
+      /** @description Send no more. */
+      410: {
+        content: never;
+      };
+      /** @description Taken. */
+      "2XX": {
+        content: never;
+      };
+    };
+  };
+  /**
+   * Somebody asked for a test.
+   * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+   */
+  onWebhookTest: {
+    parameters: {
+      header: {
+        /**
+         * @description Id of the event; the same in every attempt.
+         * @example evt_5f1c0e9b7a3d4c2e
+         */
+        "webhook-id": string;
+        /**
+         * @description Unix seconds of this attempt.
+         * @example 1795176000
+         */
+        "webhook-timestamp": string;
+        /**
+         * @description One v1,base64 per secret, with spaces between.
+         * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
+         */
+        "webhook-signature": string;
+      };
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *   "id": "evt_5f1c0e9b7a3d4c2e8b6f0a1d2c3e4f50",
+         *   "type": "webhook.test",
+         *   "timestamp": "2026-11-20T12:00:00.000Z",
+         *   "mode": "live",
+         *   "data": {
+         *     "message": "This is a test.",
+         *     "sequence": 80
+         *   }
+         * }
+         */
+        "application/json": {
+          /** @description The webhook-id header; the same in every attempt. */
+          id: string;
+          /** @enum {string} */
+          type: "webhook.test";
+          /**
+           * Format: date-time
+           * @description When it happened.
+           */
+          timestamp: string;
+          /**
+           * @description test: of the sandbox.
+           * @enum {string}
+           */
+          mode: "live" | "test";
+          data: {
+            message: string;
+            /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
+            sequence: number;
+          };
+        };
+      };
+    };
+    responses: {
+      /** @description Send no more. */
+      410: {
+        content: never;
+      };
+      /** @description Taken. */
+      "2XX": {
+        content: never;
       };
     };
   };

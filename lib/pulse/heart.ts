@@ -7,7 +7,6 @@ import type { RedisClient } from '../infra/redis.ts';
 import { type Chore, repeat } from '../kernel/chore.ts';
 import { type Clock, minute } from '../kernel/clock.ts';
 import type { Log } from '../kernel/log.ts';
-import type { Vitals } from './engines.ts';
 import {
   beatMs,
   type ClockOffsets,
@@ -15,7 +14,6 @@ import {
   offsetOf,
   type Pulse,
   processId,
-  type SeenPulse,
 } from './rules.ts';
 import type { PulseStore } from './store.ts';
 
@@ -58,24 +56,14 @@ const createMeters = () => {
   };
 };
 
-export type Heart = Chore & {
-  /** What was last measured. */
-  vitals(): Vitals;
-  /** This process alone, as it is now: what is left to say while Redis is away. */
-  own(): Promise<SeenPulse[]>;
-};
-
 /** Beats once at the start and then every two seconds; an engine that is away costs a beat and nothing else. */
-export const createHeart = (deps: HeartDeps): Heart => {
+export const createHeart = (deps: HeartDeps): Chore & { offsets(): ClockOffsets } => {
   const { name, version, registry, pulses, broker, redis, requests, clock, log } = deps;
   const { pid } = process;
   const host = hostname();
   const id = processId(name, host, pid);
   const startedAt = clock.now();
   const clockOffsets: ClockOffsets = { redis: null, mysql: null };
-  const vitals: Vitals = {
-    ...{ eventLoopP99Ms: 0, rssBytes: 0, heapUsedBytes: 0, requests: 0, clockOffsets },
-  };
   const meters = createMeters();
   let mysqlAskedAt = Number.NEGATIVE_INFINITY;
 
@@ -89,15 +77,13 @@ export const createHeart = (deps: HeartDeps): Heart => {
   };
 
   const pulse = async (): Promise<Pulse> => {
-    const { rss: rssBytes, heapUsed: heapUsedBytes } = process.memoryUsage();
-    const { cpu, eventLoopP99Ms } = meters.read();
-    // Before the metrics are read, which report them too.
-    Object.assign(vitals, { rssBytes, heapUsedBytes, eventLoopP99Ms, requests: requests() });
+    const { rss, heapUsed } = process.memoryUsage();
     return {
       ...{ id, name, pid, host, version, startedAt, at: clock.now() },
-      ...{ rssBytes, heapUsedBytes, cpu, eventLoopP99Ms, clockOffsets },
+      ...{ rssBytes: rss, heapUsedBytes: heapUsed, ...meters.read() },
       connected: { redis: redis.isReady(), rabbitmq: broker.ready() },
-      doing: { requests: vitals.requests, jobs: broker.inHand() },
+      doing: { requests: requests(), jobs: broker.inHand() },
+      clockOffsets,
       metrics: (await registry.getMetricsAsJSON()) as unknown as MetricJson[],
     };
   };
@@ -119,8 +105,7 @@ export const createHeart = (deps: HeartDeps): Heart => {
 
   const chore = repeat(beat, beatMs, log);
   return {
-    vitals: () => vitals,
-    own: async () => [{ ...(await pulse()), state: 'alive', silentMs: 0 }],
+    offsets: () => clockOffsets,
     start: () => {
       void beat().catch(() => undefined);
       chore.start();

@@ -201,9 +201,8 @@ export const renewRecoveryCodes = async (
   proof: Proof,
 ): Promise<string[]> => {
   if (!(await deps.factors.isEnabled(account.id))) throw nothingSetUp();
-  // Before the proof, which may be a code that is used up by it: after it nothing may be refused for want of room.
-  const { codes, ...kept } = await newRecoverySet(deps.passwords);
   await requireFactor(deps, account, proof);
+  const { codes, ...kept } = await newRecoverySet(deps.passwords);
   await deps.factors.replaceRecoveryCodes(account.id, kept);
   return codes;
 };

@@ -128,6 +128,7 @@ export const createDeliverer = (deps: DeliverDeps): Deliverer => {
       return { kind: 'leased', until: clock.now() + leaseMs };
     },
     start: () => {
+      stopping = false;
       timer = setInterval(tick, pollMs);
       tick();
     },

@@ -6,7 +6,7 @@ import { createGrouper } from '../kernel/grouper.ts';
 import { newId } from '../kernel/ids.ts';
 import type { Deliverer } from './deliver.ts';
 import type { Delivery } from './delivery.ts';
-import { render } from './render.ts';
+import { isEnd, render } from './render.ts';
 import type { WebhookStore } from './store.ts';
 import type { NewDelivery } from './work-store.ts';
 
@@ -30,7 +30,7 @@ const toDelivery = (row: NewDelivery, now: number): Delivery => ({
  * set again, a moment ago counts.
  */
 export const createDispatcher = (deps: {
-  webhooks: Pick<WebhookStore, 'endpoints' | 'add'>;
+  webhooks: Pick<WebhookStore, 'endpoints' | 'add' | 'legs'>;
   deliverer: Pick<Deliverer, 'place' | 'offer'>;
   clock: Clock;
 }): Dispatcher => {
@@ -40,10 +40,15 @@ export const createDispatcher = (deps: {
     const endpoints = await webhooks.endpoints([
       ...new Set(events.map((event) => event.account_id)),
     ]);
+    const legs = await webhooks.legs(
+      events.flatMap(({ type, account_id, message }) =>
+        message && isEnd({ type }) && endpoints.has(account_id) ? [message.id] : [],
+      ),
+    );
     const rows = events.flatMap((event): NewDelivery[] => {
       const endpoint = endpoints.get(event.account_id);
       if (!endpoint) return [];
-      return render(event).map((rendered) => ({
+      return render(event, legs.get(event.message?.id ?? '')).map((rendered) => ({
         ...{ ...rendered, id: newId(), accountId: endpoint.accountId },
         place: deliverer.place(endpoint, rendered.type),
       }));

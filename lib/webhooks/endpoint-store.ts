@@ -24,7 +24,7 @@ export type Endpoint = {
 /** What the owner of an endpoint sees of it. */
 export type EndpointState = Failing & {
   disabledAt: number | null;
-  disabledReason: string | null;
+  disabledReason: DisabledReason | null;
   pausedUntil: number | null;
 };
 
@@ -93,7 +93,7 @@ const reading = (db: Database) => ({
       row && {
         ...toFailing(row),
         disabledAt: numberOrNull(row.webhook_disabled_at),
-        disabledReason: textOrNull(row.webhook_disabled_reason),
+        disabledReason: textOrNull(row.webhook_disabled_reason) as DisabledReason | null,
         pausedUntil: numberOrNull(row.webhook_paused_until),
       }
     );

@@ -6,7 +6,9 @@ import { newId } from '../kernel/ids.ts';
 import type { Announcer } from '../messages/announce.ts';
 import { accountEvent } from '../messages/events.ts';
 import type { Delivery } from './delivery.ts';
+import type { EndpointState } from './endpoint-store.ts';
 import { publicEventId } from './render.ts';
+import type { Replay } from './replay-store.ts';
 import type { DeliveryFilter, WebhookStore } from './store.ts';
 
 type Deps = { webhooks: WebhookStore; announcer: Announcer; clock: Clock };
@@ -85,3 +87,40 @@ export const sendTest = async (
   await announcer.announce(event, { urgent: true });
   return publicEventId(event.id);
 };
+
+const replayView = (replay: Replay | undefined) =>
+  replay
+    ? {
+        status: replay.finishedAt === null ? ('running' as const) : ('finished' as const),
+        ...{ total: replay.total, released: replay.released },
+        started_at: new Date(replay.createdAt).toISOString(),
+        finished_at: isoOrNull(replay.finishedAt),
+      }
+    : null;
+
+const statusOf = (state: EndpointState, now: number) => {
+  if (state.disabledAt !== null) return 'disabled' as const;
+  if ((state.pausedUntil ?? 0) > now) return 'paused' as const;
+  return state.failingSince === null ? ('active' as const) : ('failing' as const);
+};
+
+/** How an account's endpoint fares, with the last replay of what was held; null when it has none. */
+export const endpointView = async (
+  { webhooks, clock }: Pick<Deps, 'webhooks' | 'clock'>,
+  { id, webhookUrl }: { id: string; webhookUrl: string | null },
+) => {
+  if (webhookUrl === null) return null;
+  const [state, replay] = await Promise.all([webhooks.endpointState(id), webhooks.lastReplay(id)]);
+  if (!state) return null;
+  const now = clock.now();
+  const status = statusOf(state, now);
+  return {
+    status,
+    disabled_reason: state.disabledReason,
+    failing_since: isoOrNull(state.failingSince),
+    paused_until: status === 'paused' ? isoOrNull(state.pausedUntil) : null,
+    replay: replayView(replay),
+  };
+};
+
+export type EndpointView = NonNullable<Awaited<ReturnType<typeof endpointView>>>;

@@ -2,8 +2,12 @@
 import type { EventWire } from '../jobs.ts';
 import { derivedId, toMessageId } from '../kernel/ids.ts';
 import { toUsd } from '../kernel/money.ts';
+import { sequenceOf } from './sequence.ts';
 
 export type Rendered = { eventId: string; type: string; body: string };
+
+/** A channel that accepted a message, ms. */
+export type Leg = { channel: string; acceptedAt: number | null; deliveredAt: number | null };
 
 const isoOrNull = (value: unknown): string | null =>
   typeof value === 'number' ? new Date(value).toISOString() : null;
@@ -47,22 +51,61 @@ const ends: Record<string, string> = {
   'otp.expired': 'expired',
 };
 
-/** One summary per message, behind the event that ended it: what became of it, how fast, and at what price. */
-const completed = (event: EventWire): Rendered[] => {
+/** Whether an event ends its message, so that a summary follows it. */
+export const isEnd = ({ type }: Pick<EventWire, 'type'>): boolean => type in ends;
+
+// Per success only success costs; per message what failed is refunded.
+const costOf = (
+  { plan, price_micros: price }: NonNullable<EventWire['message']>,
+  status: string,
+) => (status === 'verified' || (status === 'expired' && plan === 'per_message') ? toUsd(price) : 0);
+
+/** The legs that are known, and the one that the event itself speaks of. */
+const legsOf = ({ data }: EventWire, known: readonly Leg[]) => {
+  const { channel } = data;
+  const own = {
+    channel: String(channel),
+    acceptedAt: Number(data.accepted_at),
+    deliveredAt: typeof data.delivered_at === 'number' ? data.delivered_at : null,
+  };
+  const missing =
+    typeof channel === 'string' &&
+    typeof data.accepted_at === 'number' &&
+    !known.some((leg) => leg.channel === channel);
+  return [...known, ...(missing ? [own] : [])].map((leg) => ({
+    channel: leg.channel,
+    accepted_at: isoOrNull(leg.acceptedAt),
+    delivered_at: isoOrNull(leg.deliveredAt),
+  }));
+};
+
+/** One summary per message, behind the event that ended it: what became of it, how fast, and at what cost. */
+const completed = (event: EventWire, legs: readonly Leg[]): Rendered[] => {
   const status = ends[event.type];
   const data = messageData(event);
   if (status === undefined || !data || event.message === null) return [];
   const accepted = event.data.accepted_at;
-  const latency = typeof accepted === 'number' ? event.at - accepted : null;
+  const latency = typeof accepted === 'number' ? Math.max(0, event.at - accepted) : null;
   // By message alone: a code that is entered after its message failed does not complete it twice.
   const id = derivedId(event.message.id, 'otp.completed');
-  const price = toUsd(event.message.price_micros);
-  const summary = { ...data, status, latency_ms: latency, price };
+  const summary = {
+    ...{ ...data, status, latency_ms: latency, cost: costOf(event.message, status) },
+    ...{ legs: legsOf(event, legs), sequence: sequenceOf(event) + 1 },
+  };
   return [envelope(event, { id, type: 'otp.completed', data: summary })];
 };
 
-/** What an event is to its receiver: itself, and where it ends a message, the summary. */
-export const render = (event: EventWire): Rendered[] => {
-  const data = messageData(event) ?? event.data;
-  return [envelope(event, { id: event.id, type: event.type, data }), ...completed(event)];
+/** What our own rooms tell each other about a TOTP verification is not all a receiver's business. */
+const totpData = ({ data }: EventWire) => {
+  const { phone, enrollment_id, step, price_micros: price, plan } = data;
+  return { phone, enrollment_id, step, cost: toUsd(Number(price ?? 0)), plan: plan ?? null };
+};
+
+const dataOf = (event: EventWire): Record<string, unknown> =>
+  messageData(event) ?? (event.type === 'totp.verified' ? totpData(event) : event.data);
+
+/** What an event is to its receiver: itself, and where it ends a message, the summary with the `legs` known of it. */
+export const render = (event: EventWire, legs: readonly Leg[] = []): Rendered[] => {
+  const data = { ...dataOf(event), sequence: sequenceOf(event) };
+  return [envelope(event, { id: event.id, type: event.type, data }), ...completed(event, legs)];
 };

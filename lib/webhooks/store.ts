@@ -1,6 +1,6 @@
 // Deliveries in MySQL as their owner looks into them; the work on them is in work-store.ts.
 import type { Database } from '../infra/mysql.ts';
-import { idAt, idBytes } from '../kernel/ids.ts';
+import { idAt, idBytes, idText } from '../kernel/ids.ts';
 import {
   type Delivery,
   type DeliveryStatus,
@@ -9,6 +9,7 @@ import {
   toDelivery,
 } from './delivery.ts';
 import { createEndpointStore } from './endpoint-store.ts';
+import type { Leg } from './render.ts';
 import { createReplayStore } from './replay-store.ts';
 import { createWorkStore } from './work-store.ts';
 
@@ -27,6 +28,22 @@ export type DeliveryFilter = {
   from: number | undefined;
   to: number | undefined;
   limit: number;
+};
+
+const channelOf = ({ data }: Row): string => {
+  const facts = typeof data === 'string' ? JSON.parse(data) : data;
+  return String((facts as { channel?: unknown }).channel);
+};
+
+const legsFrom = (steps: readonly Row[]): Leg[] => {
+  const arrived = steps.filter(({ type }) => type === 'otp.delivered');
+  return steps
+    .filter(({ type }) => type === 'otp.sent')
+    .map((step) => ({
+      channel: channelOf(step),
+      acceptedAt: numberOrNull(step.at),
+      deliveredAt: numberOrNull(arrived.find((other) => channelOf(other) === channelOf(step))?.at),
+    }));
 };
 
 const createOwnersStore = (db: Database) => ({
@@ -65,6 +82,18 @@ const createOwnersStore = (db: Database) => ({
       reason: row.reason === null ? null : String(row.reason),
       durationMs: Number(row.duration_ms),
     }));
+  },
+
+  /** The channels that accepted messages, as far as their history is written, in order. */
+  legs: async (messageIds: readonly string[]): Promise<Map<string, Leg[]>> => {
+    if (messageIds.length === 0) return new Map();
+    const rows: Row[] = await db('message_events')
+      .whereIn('message_id', messageIds.map(idBytes))
+      .whereIn('type', ['otp.sent', 'otp.delivered'])
+      .orderBy('at')
+      .select('message_id', 'type', 'at', 'data');
+    const byMessage = Map.groupBy(rows, (row) => idText(row.message_id as Buffer));
+    return new Map([...byMessage].map(([id, steps]) => [id, legsFrom(steps)]));
   },
 
   /**

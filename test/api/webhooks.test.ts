@@ -1,16 +1,14 @@
 // Webhooks end to end: signed deliveries that the standard package takes, retries, slow neighbours, and their owner's view.
-import { once } from 'node:events';
-import {
-  createServer,
-  type IncomingHttpHeaders,
-  type Server,
-  type ServerResponse,
-} from 'node:http';
-import type { AddressInfo } from 'node:net';
 import test from 'ava';
 import { Webhook } from 'standardwebhooks';
 import { signingSecrets } from '../../lib/accounts/webhook-secret.ts';
 import { createHandClock } from '../support/hand-clock.ts';
+import {
+  deliveriesOf as deliveries,
+  listenAt as pointAt,
+  receive,
+  typeOf,
+} from '../support/receivers.ts';
 import { type Customer, eventually, type Stack, startStack } from '../support/stack.ts';
 
 let stack: Stack;
@@ -22,45 +20,7 @@ test.before(async () => {
 });
 test.after.always(() => stack?.close());
 
-type Call = { headers: IncomingHttpHeaders; body: string };
-type Receiver = { calls: Call[]; url: string; close(): void };
-
-/** A receiver of webhooks; `answer` may take its time. */
-const receive = async (
-  answer: (response: ServerResponse, call: number) => void = (response) => response.end(),
-): Promise<Receiver> => {
-  const calls: Call[] = [];
-  const server: Server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      calls.push({ headers: request.headers, body: Buffer.concat(chunks).toString() });
-      answer(response, calls.length);
-    });
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const close = () => {
-    server.closeAllConnections();
-    server.close();
-  };
-  return { calls, url: `http://127.0.0.1:${port}/hook`, close };
-};
-
-/** Points an account at a receiver, past the https rule that a receiver on loopback cannot keep. */
-const listenAt = async ({ accountId }: Customer, url: string): Promise<void> => {
-  await stack.api.accounts.change(accountId, { webhookUrl: url });
-  await stack.api.webhooks.enable(accountId, clock.now());
-};
-
-const typeOf = ({ body }: Call): string => (JSON.parse(body) as { type: string }).type;
-
-const deliveries = async ({ live }: Customer, query = '') =>
-  (await live.get(`/v1/clients/webhooks/deliveries?${query}`)).data.items as Record<
-    string,
-    unknown
-  >[];
+const listenAt = (customer: Customer, url: string) => pointAt(stack, customer, url);
 
 test.serial(
   'what happens to a message arrives, signed, once per event, with its summary',

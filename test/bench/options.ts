@@ -2,9 +2,6 @@
 import { parseArgs } from 'node:util';
 import type { Operation } from './load-orders.ts';
 
-/** What is measured by itself, behind the rounds. */
-export type Extra = 'charges' | 'logins';
-
 export type Options = {
   cycles: number;
   seconds: number;
@@ -15,8 +12,6 @@ export type Options = {
   receipts: boolean;
   /** The operations to measure, in order. */
   operations: readonly Operation[];
-  /** Measurements beside them, each with a target of its own. */
-  extras: readonly Extra[];
   json: boolean;
   check: boolean;
   /** Processes of the product to profile. */
@@ -34,8 +29,7 @@ The rounds alternate: bare, send, deliver, verify, totp, bare, send, …
   --warmup <n>        untimed seconds before it (2)
   --connections <n>   connections of the load generator, one request each at a time (64)
   --accounts <n>      customers the requests are spread over (1500)
-  --only <names>      some of bare,send,deliver,verify,totp; charges (what the billing worker posts a second);
-                      logins (a send beside 200 parallel logins)
+  --only <names>      some of bare,send,deliver,verify,totp
   --no-receipts       the simulated WhatsApp reports neither sent nor delivered
   --quick             one cycle of short rounds, to see that it runs; its figures say little
   --json              the result as JSON on standard output, the table on standard error
@@ -52,7 +46,7 @@ const flags = {
   warmup: { type: 'string', default: '2' },
   connections: { type: 'string', default: '64' },
   accounts: { type: 'string', default: '1500' },
-  only: { type: 'string', default: 'bare,send,deliver,verify,totp,charges,logins' },
+  only: { type: 'string', default: 'bare,send,deliver,verify,totp' },
   receipts: { type: 'boolean', default: true },
   quick: { type: 'boolean', default: false },
   json: { type: 'boolean', default: false },
@@ -69,17 +63,11 @@ const numberOf = (name: string, text: string, min: number): number => {
 
 const known: readonly Operation[] = ['bare', 'send', 'deliver', 'verify', 'totp'];
 
-const knownExtras: readonly Extra[] = ['charges', 'logins'];
-
-const chosen = (text: string): Pick<Options, 'operations' | 'extras'> => {
-  const names = new Set(text.split(',').map((name) => name.trim()));
-  const all: readonly string[] = [...known, ...knownExtras];
-  const wrong = [...names].find((name) => !all.includes(name));
-  if (wrong !== undefined) throw new Error(`--only takes ${all.join(', ')}, not "${wrong}".`);
-  return {
-    operations: known.filter((name) => names.has(name)),
-    extras: knownExtras.filter((name) => names.has(name)),
-  };
+const operationsOf = (text: string): Operation[] => {
+  const names = text.split(',').map((name) => name.trim());
+  const wrong = names.find((name) => !known.includes(name as Operation));
+  if (wrong !== undefined) throw new Error(`--only takes ${known.join(', ')}, not "${wrong}".`);
+  return known.filter((name) => names.includes(name));
 };
 
 /** Reads the options; undefined when help was asked for. @throws Error with what is wrong */
@@ -94,7 +82,7 @@ export const readOptions = (args: readonly string[]): Options | undefined => {
     warmupSeconds: values.quick ? 1 : numberOf('warmup', values.warmup, 0),
     connections: whole('connections'),
     accounts: whole('accounts'),
-    ...chosen(values.only),
+    operations: operationsOf(values.only),
     receipts: values.receipts,
     json: values.json,
     check: values.check,

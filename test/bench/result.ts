@@ -43,8 +43,6 @@ export const resultOf = (
     options: Options;
     engines: EngineVersions;
     watched: readonly string[];
-    /** Of the measurements beside the rounds. */
-    extras: readonly Verdict[];
   },
 ): Result => {
   const names = [...new Set(rounds.map(({ operation }) => operation))];
@@ -53,11 +51,9 @@ export const resultOf = (
     operations.map((one) => [one.operation, one]),
   );
   const memory = Object.fromEntries(
-    rounds.length === 0
-      ? []
-      : about.watched.map((name) => [name, memoryFigures(name, rounds)] as const),
+    about.watched.map((name) => [name, memoryFigures(name, rounds)]),
   );
-  const verdicts = [...ratioVerdicts(byName), ...about.extras, ...memoryVerdicts(memory)];
+  const verdicts = [...ratioVerdicts(byName), ...memoryVerdicts(memory)];
   const mistakes = soundness(operations);
   const machine = describeMachine();
   return {

@@ -7,7 +7,12 @@ import { routes } from '../../api/routes.ts';
 type Json = Record<string, unknown>;
 type Response = { content?: Record<string, { schema: Json }> };
 type Operation = { responses: Record<string, Response> };
-type Document = { paths: Record<string, Record<string, Operation>>; components: Json };
+type Webhook = { post: { requestBody: { content: { 'application/json': { schema: Json } } } } };
+type Document = {
+  webhooks: Record<string, Webhook>;
+  paths: Record<string, Record<string, Operation>>;
+  components: Json;
+};
 
 const document = openApiDocument(routes) as unknown as Document;
 const ajv = new Ajv2020({ strict: false });
@@ -33,6 +38,17 @@ const validatorOf = (schema: Json) => {
   const validator = ajv.compile({ ...schema, components: document.components });
   compiled.set(schema, validator);
   return validator;
+};
+
+/** Throws when what was posted to a receiver is not what the document says of its type. */
+export const checkEvent = (body: string): void => {
+  const event = JSON.parse(body) as { type: string };
+  const webhook = document.webhooks[event.type];
+  if (!webhook) throw new Error(`${event.type} is no type of the document`);
+  const validate = validatorOf(webhook.post.requestBody.content['application/json'].schema);
+  if (!validate(event)) {
+    throw new Error(`${event.type}: ${ajv.errorsText(validate.errors)} in ${body}`);
+  }
 };
 
 /** Throws when an answer is not what the document says of its operation. */

@@ -1,0 +1,256 @@
+// What becomes of events around an endpoint that changes: set, given up, set again, busy, replayed, and sent once more.
+import test from 'ava';
+import { day, hour, minute, second } from '../../lib/kernel/clock.ts';
+import { idBytes, newId } from '../../lib/kernel/ids.ts';
+import { endpointView, listDeliveries } from '../../lib/webhooks/manage.ts';
+import { purgeOld } from '../../lib/webhooks/purge.ts';
+import { createHandClock } from '../support/hand-clock.ts';
+import { idOf, listenAt, receive, sendTest, typeOf } from '../support/receivers.ts';
+import { type Customer, eventually, type Stack, startStack } from '../support/stack.ts';
+
+let stack: Stack;
+const clock = createHandClock();
+
+test.before(async () => {
+  const settings = { WEBHOOK_ALLOWED_HOSTS: '127.0.0.1', WEBHOOK_TIMEOUT_MS: '1000' };
+  stack = await startStack('webhook_endpoint', { clock, settings });
+});
+test.after.always(() => stack?.close());
+
+/** How the endpoint fares; from the product itself, whose limits on reading are no matter here. */
+const webhookOf = async ({ accountId }: Customer) => {
+  const account = await stack.api.accounts.find(accountId);
+  const view = account && (await endpointView(stack.api, account));
+  if (!view) throw new Error('no address is set');
+  return view;
+};
+
+const deliveriesOf = async ({ accountId }: Customer) =>
+  (await listDeliveries(stack.api, accountId, { limit: 100 })).items;
+
+const answering = (status: number, headers: Record<string, string> = {}) =>
+  receive((response) => response.writeHead(status, headers).end());
+
+/** Adds deliveries as if events had happened. */
+const add = async ({ accountId }: Customer, count: number, status: 'waiting' | 'held') => {
+  const rows = Array.from({ length: count }, () => {
+    const id = newId();
+    const eventId = id.replaceAll('-', '');
+    const data = { message: 'This is a test.', sequence: 1 };
+    const timestamp = new Date(clock.now()).toISOString();
+    const event = { id: `evt_${eventId}`, type: 'webhook.test', timestamp, mode: 'live', data };
+    return {
+      ...{ id, accountId, eventId, type: 'webhook.test', body: JSON.stringify(event) },
+      place: { kind: 'waiting' as const },
+    };
+  });
+  await stack.api.webhooks.add(rows, clock.now());
+  if (status === 'held') {
+    await stack.api
+      .db('webhook_deliveries')
+      .where({ account_id: idBytes(accountId) })
+      .update({ status: 'held', next_attempt_at: null });
+  }
+  return rows;
+};
+
+test.serial('an event right behind a new address arrives, whatever was known before', async (t) => {
+  const receiver = await receive();
+  for (let round = 0; round < 3; round++) {
+    const customer = await stack.customer();
+    // The worker learns that there is no address.
+    await customer.test.send('+14155550100');
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await listenAt(stack, customer, receiver.url);
+    const id = await sendTest(customer.live);
+    await eventually(t, () => receiver.calls.some((call) => idOf(call) === id) || undefined, 3_000);
+  }
+  t.is(receiver.calls.length, 3);
+  receiver.close();
+});
+
+test.serial(
+  'an event right behind an address that is set again arrives, and nothing stays held',
+  async (t) => {
+    const gone = await answering(410);
+    const back = await receive();
+    for (let round = 0; round < 3; round++) {
+      const customer = await stack.customer();
+      await listenAt(stack, customer, gone.url);
+      const first = await sendTest(customer.live);
+      await eventually(
+        t,
+        async () => (await webhookOf(customer)).status === 'disabled' || undefined,
+      );
+      t.is((await webhookOf(customer)).disabled_reason, 'gone');
+      const held = await sendTest(customer.live);
+      await listenAt(stack, customer, back.url);
+      const next = await sendTest(customer.live);
+      await eventually(t, () => {
+        const ids = back.calls.map(idOf);
+        return [first, held, next].every((id) => ids.includes(id)) || undefined;
+      });
+      await eventually(
+        t,
+        async () =>
+          (await deliveriesOf(customer)).every(({ status }) => status === 'delivered') || undefined,
+      );
+      t.is((await webhookOf(customer)).status, 'active');
+    }
+    gone.close();
+    back.close();
+  },
+);
+
+test.serial(
+  'what is held is replayed by a job that goes on in another process, and shows how far it is',
+  async (t) => {
+    const customer = await stack.customer();
+    const back = await receive();
+    await listenAt(stack, customer, back.url);
+    await stack.stopWorkers('webhook');
+    await add(customer, 250, 'held');
+    await listenAt(stack, customer, back.url);
+    const { data } = await customer.live.get('/v1/clients/me');
+    const begun = { status: 'active', replay: { status: 'running', total: 250, released: 0 } };
+    t.like(data.webhook, begun);
+    const { webhooks } = stack.api;
+    const replay = await webhooks.takeReplay(clock.now(), minute);
+    t.is(replay?.total, 250);
+    if (replay) await webhooks.release(replay, { now: clock.now(), limit: 100, againMs: second });
+    t.like((await webhookOf(customer)).replay, { status: 'running', total: 250, released: 100 });
+    clock.forward(2 * minute);
+    await stack.startWorkers('webhook');
+    await eventually(t, () => new Set(back.calls.map(idOf)).size === 250 || undefined, 20_000);
+    await eventually(
+      t,
+      async () => (await webhookOf(customer)).replay?.status === 'finished' || undefined,
+    );
+    t.is((await webhookOf(customer)).replay?.released, 250);
+    back.close();
+  },
+);
+
+test.serial('what was held for days gets its whole schedule when it is released', async (t) => {
+  const customer = await stack.customer();
+  const busy = await answering(500);
+  await listenAt(stack, customer, busy.url);
+  await add(customer, 1, 'held');
+  clock.forward(6 * day);
+  await listenAt(stack, customer, busy.url);
+  const tried = await eventually(t, async () => {
+    const [item] = await deliveriesOf(customer);
+    return item?.attempts === 1 ? item : undefined;
+  });
+  t.is(tried.status, 'pending');
+  t.truthy(tried.next_attempt_at);
+  busy.close();
+});
+
+test.serial('an endpoint that asks for time with Retry-After gets it as a whole', async (t) => {
+  const customer = await stack.customer();
+  let open = false;
+  const receiver = await receive((response) => {
+    if (open) response.end();
+    else response.writeHead(503, { 'retry-after': '120' }).end();
+  });
+  await listenAt(stack, customer, receiver.url);
+  await sendTest(customer.live);
+  await eventually(t, async () => (await webhookOf(customer)).status === 'paused' || undefined);
+  open = true;
+  await sendTest(customer.live);
+  await sendTest(customer.live);
+  clock.forward(60 * second);
+  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  t.is(receiver.calls.length, 1, 'nothing before the time it asked for');
+  clock.forward(70 * second);
+  await eventually(t, () => receiver.calls.length === 4 || undefined);
+  t.is((await webhookOf(customer)).status, 'active');
+  receiver.close();
+});
+
+test.serial(
+  'redelivering during an attempt makes one more attempt, and neither is lost',
+  async (t) => {
+    const customer = await stack.customer();
+    const waiting: (() => void)[] = [];
+    const receiver = await receive((response, call) => {
+      if (call === 1) waiting.push(() => response.end());
+      else response.writeHead(500).end();
+    });
+    await listenAt(stack, customer, receiver.url);
+    await sendTest(customer.live);
+    await eventually(t, () => waiting.length === 1 || undefined);
+    const [item] = await deliveriesOf(customer);
+    await customer.live.post(`/v1/clients/webhooks/deliveries/${item?.id}/redeliver`, undefined);
+    for (const end of waiting) end();
+    const after = await eventually(t, async () => {
+      const [found] = await deliveriesOf(customer);
+      return found?.attempts === 2 ? found : undefined;
+    });
+    t.is(after.status, 'delivered', 'what was delivered once stays so');
+    const { data } = await customer.live.get(`/v1/clients/webhooks/deliveries/${item?.id}`);
+    t.deepEqual(
+      (data.attempts as { number: number; status: number }[]).map(({ number, status }) => [
+        number,
+        status,
+      ]),
+      [
+        [1, 200],
+        [2, 500],
+      ],
+    );
+    receiver.close();
+  },
+);
+
+test.serial(
+  'five days, twenty failures on three days give an endpoint up; tests count for nothing',
+  async (t) => {
+    const customer = await stack.customer();
+    const { accountId } = customer;
+    const { webhooks } = stack.api;
+    const dead = await answering(500);
+    await listenAt(stack, customer, dead.url);
+    await sendTest(customer.live);
+    await eventually(t, async () => (await deliveriesOf(customer))[0]?.attempts === 1 || undefined);
+    t.is((await webhookOf(customer)).status, 'active', 'a test that failed is no trouble');
+    await webhooks.noteFailures(accountId, 30, clock.now());
+    t.is((await webhookOf(customer)).status, 'failing');
+    clock.forward(6 * day);
+    const fail = async () => {
+      const phone = stack.phone();
+      await customer.live.send(phone.number);
+      await new Promise((resolve) => setTimeout(resolve, 300));
+    };
+    await fail();
+    t.is((await webhookOf(customer)).status, 'failing', 'two days are not three');
+    clock.forward(day);
+    await fail();
+    await eventually(t, async () => (await webhookOf(customer)).status === 'disabled' || undefined);
+    t.is((await webhookOf(customer)).disabled_reason, 'failing');
+    dead.close();
+  },
+);
+
+test.serial('deliveries and their attempts are kept 30 days', async (t) => {
+  const customer = await stack.customer();
+  const receiver = await receive();
+  await listenAt(stack, customer, receiver.url);
+  await sendTest(customer.live);
+  await eventually(
+    t,
+    async () => (await deliveriesOf(customer))[0]?.status === 'delivered' || undefined,
+  );
+  const [item] = await deliveriesOf(customer);
+  const attempts = () =>
+    stack.api.db('webhook_attempts').where({ delivery_id: idBytes(item?.id ?? '') });
+  const at = Date.now();
+  await purgeOld({ ...stack.api, clock: { now: () => at + 29 * day } });
+  t.is((await attempts()).length, 1);
+  await purgeOld({ ...stack.api, clock: { now: () => at + 30 * day + hour } });
+  t.is((await attempts()).length, 0);
+  t.deepEqual(await deliveriesOf(customer), []);
+  t.is(typeOf(receiver.calls[0] ?? { headers: {}, body: '{}', path: '' }), 'webhook.test');
+  receiver.close();
+});
