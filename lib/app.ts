@@ -1,5 +1,5 @@
 // The composition root: from settings to everything a process needs, and back down in reverse.
-import { createPasswords } from './accounts/passwords.ts';
+import { createPasswords, type Passwords } from './accounts/passwords.ts';
 import { createPayments } from './channels/payments.ts';
 import { createTelegram } from './channels/telegram.ts';
 import { createTurnstile } from './channels/turnstile.ts';
@@ -7,20 +7,24 @@ import { createWhatsapp } from './channels/whatsapp.ts';
 import { createWhatsappManagement } from './channels/whatsapp-management.ts';
 import { createNoteRefusal } from './connections/broken.ts';
 import { templateTtlSeconds } from './connections/rules.ts';
+import { timeTelegram, timeWebhooks, timeWhatsapp } from './counting.ts';
 import { createHealth } from './health.ts';
 import { type AppOptions, type House, openHouse } from './house.ts';
 import { parseRange } from './infra/addresses.ts';
-import { createHttp } from './infra/http.ts';
+import { createHttp, type Http } from './infra/http.ts';
 import { createOutbound } from './infra/outbound.ts';
 import type { Config } from './kernel/config.ts';
 import { version } from './kernel/version.ts';
 import { createAuthenticate } from './keys/authenticate.ts';
 import { createKeyUses } from './keys/uses.ts';
+import { readGauge } from './pulse/family.ts';
+import type { Metrics } from './pulse/metrics.ts';
 import { createPumpingCounter } from './pumping/count.ts';
 import { createHeldPrefixes } from './pumping/held.ts';
 import { createPumpingGuard } from './pumping/refuse.ts';
 import { parseAllowed } from './pumping/rules.ts';
 import { createRecovery } from './recovery/forgot.ts';
+import { createMarker } from './reports/mark.ts';
 import { createThrottle } from './security/throttle.ts';
 import { createAuthenticateSession } from './sessions/authenticate.ts';
 import { createDeliverer } from './webhooks/deliver.ts';
@@ -77,12 +81,24 @@ const openEntrance = ({ config, redis, clock }: House) => {
   };
 };
 
+const watchPasswords = ({ registry }: Metrics, { waiting }: Passwords): void =>
+  readGauge(
+    {
+      ...{ registry, name: 'tessera_argon2_queue', labels: [] },
+      help: 'Password hashes that wait for their turn.',
+    },
+    () => [{ value: waiting() }],
+  );
+
 /** The API process. */
 export const createApiApp = async (options: AppOptions) => {
   const house = await openHouse(options);
   const { config, evidence: store, log } = house;
   const held = createHeldPrefixes({ store, log });
-  const guard = createPumpingGuard({ ...house, ...guarding(house), held });
+  const guard = createPumpingGuard({
+    ...{ ...house, ...guarding(house), held },
+    onDecision: house.metrics.pumping.add,
+  });
   await guard.start();
   const managing = openManagement(config);
   const flow = {
@@ -95,6 +111,7 @@ export const createApiApp = async (options: AppOptions) => {
     callMs: config.whatsappTimeoutMs,
   };
   const entrance = openEntrance(house);
+  watchPasswords(house.metrics, entrance.passwords);
   const keyUses = createKeyUses(house);
   keyUses.start();
   const recovery = createRecovery({ ...house, ...entrance, sends: flow, verifies: flow });
@@ -136,6 +153,26 @@ const openOutbound = (config: Config) =>
     deadlineMs: config.webhookTimeoutMs,
   });
 
+/** The providers, timed. */
+const openChannels = ({ config, metrics }: House, whatsappHttp: Http, telegramHttp: Http) => ({
+  whatsapp: timeWhatsapp(
+    metrics,
+    createWhatsapp({
+      http: whatsappHttp,
+      baseUrl: config.whatsappBaseUrl,
+      apiVersion: config.whatsappApiVersion,
+    }),
+  ),
+  telegram: timeTelegram(
+    metrics,
+    createTelegram({
+      http: telegramHttp,
+      baseUrl: config.telegramBaseUrl,
+      token: config.telegramBotToken,
+    }),
+  ),
+});
+
 /** A worker process: the house, and the channels to call. */
 export const createWorkerApp = async (options: AppOptions) => {
   const house = await openHouse(options);
@@ -146,24 +183,16 @@ export const createWorkerApp = async (options: AppOptions) => {
   });
   const telegramHttp = createHttp({ timeoutMs: config.telegramTimeoutMs, connections: 32 });
   const managing = openManagement(config);
-  const outbound = openOutbound(config);
+  const outbound = timeWebhooks(house.metrics, openOutbound(config));
   const timeoutMs = config.webhookTimeoutMs;
   const deliverer = createDeliverer({ ...house, outbound, version, timeoutMs });
   return {
     ...house,
     ...managing,
     noteRefusal: createNoteRefusal(house),
-    whatsapp: createWhatsapp({
-      http: whatsappHttp,
-      baseUrl: config.whatsappBaseUrl,
-      apiVersion: config.whatsappApiVersion,
-    }),
-    telegram: createTelegram({
-      http: telegramHttp,
-      baseUrl: config.telegramBaseUrl,
-      token: config.telegramBotToken,
-    }),
+    ...openChannels(house, whatsappHttp, telegramHttp),
     pumping: createPumpingCounter({ ...house, ...guarding(house) }),
+    marker: createMarker(house),
     deliverer,
     dispatcher: createDispatcher({ ...house, deliverer }),
     echoWaitMs: config.whatsappEchoWaitMs,
@@ -178,3 +207,11 @@ export const createWorkerApp = async (options: AppOptions) => {
 };
 
 export type WorkerApp = Awaited<ReturnType<typeof createWorkerApp>>;
+
+/** The ops process: everything operators look at and do; it takes no sends and no jobs. */
+export const createOpsApp = async (options: AppOptions) => {
+  const house = await openHouse(options);
+  return { ...house, version, health: createHealth(house) };
+};
+
+export type OpsApp = Awaited<ReturnType<typeof createOpsApp>>;

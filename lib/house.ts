@@ -12,6 +12,15 @@ import { createReconcileStore } from './billing/reconcile-store.ts';
 import { createCapacityStore } from './capacity/store.ts';
 import { createThrottles } from './capacity/throttles.ts';
 import { createConnectionStore } from './connections/store.ts';
+import {
+  countHolds,
+  countIdempotency,
+  countJob,
+  countPostings,
+  countSends,
+  countTotp,
+  countVerifies,
+} from './counting.ts';
 import { createReservations } from './idempotency/reservations.ts';
 import { createIdempotency } from './idempotency/store.ts';
 import { createMysql } from './infra/mysql.ts';
@@ -35,11 +44,15 @@ import { createAnnouncer } from './messages/announce.ts';
 import { createHistory } from './messages/history.ts';
 import { createMessageStore } from './messages/store.ts';
 import { createLiveStore } from './otp/store.ts';
+import { watchEngines } from './pulse/engines.ts';
 import { createHeart } from './pulse/heart.ts';
 import { createMetrics } from './pulse/metrics.ts';
 import { createPulseStore } from './pulse/store.ts';
 import { createPumpingStore } from './pumping/store.ts';
+import { createRecountStore } from './reports/recount-store.ts';
+import { createRollupStore } from './reports/rollup-store.ts';
 import { createReportStore } from './reports/store.ts';
+import { createTotalsStore } from './reports/totals-store.ts';
 import { createChallengeStore } from './security/challenge-store.ts';
 import { createCredentialStore } from './security/credential-store.ts';
 import { createFactorStore } from './security/factor-store.ts';
@@ -64,6 +77,7 @@ const patienceMs = 10_000;
 
 /** The sockets of a process. */
 const openInfra = ({ config, log, processName, clock }: Required<AppOptions>) => {
+  const metrics = createMetrics();
   const db = createMysql({ url: config.mysqlUrl, pool: config.mysqlPool });
   const redis = createRedis({
     url: config.redisUrl,
@@ -79,13 +93,17 @@ const openInfra = ({ config, log, processName, clock }: Required<AppOptions>) =>
     clock,
     publishTimeoutMs: config.publishTimeoutMs,
     isOutage,
+    onJob: (settled) => countJob(metrics, settled),
   });
-  return { db, redis, broker };
+  return { db, redis, broker, metrics };
 };
 
 type Infra = ReturnType<typeof openInfra>;
 
-const openStores = ({ db, redis, broker }: Infra, { config, clock, log }: Required<AppOptions>) => {
+const openStores = (
+  { db, redis, broker, metrics }: Infra,
+  { config, clock, log }: Required<AppOptions>,
+) => {
   const prefix = config.keyPrefix;
   const [phonePepper] = config.phonePepper;
   if (!phonePepper) throw new Error('PHONE_PEPPER is empty');
@@ -102,18 +120,21 @@ const openStores = ({ db, redis, broker }: Infra, { config, clock, log }: Requir
     sessions: createSessionStore(db),
     ...{ connections, revocations, sealer },
     links: createLinkStore({ db, redis, prefix }),
-    live: createLiveStore(redis, prefix),
+    live: countVerifies(metrics, createLiveStore(redis, prefix)),
     messages: createMessageStore(db, config.whatsappDeliverySeconds),
     reservations: createReservations(db, () => clock.now()),
     history: createHistory(db),
-    idempotency: createIdempotency({ redis, prefix }),
+    idempotency: countIdempotency(metrics, createIdempotency({ redis, prefix })),
     admission: createAdmission({ redis, prefix }),
-    evidence: createPumpingStore(redis, prefix),
+    evidence: countHolds(metrics, createPumpingStore(redis, prefix)),
     reads: createReadLimiter(redis, prefix, {
-      onFailOpen: (name) => log.warn({ limit: name }, 'limit decided without redis'),
+      onFailOpen: (name) => {
+        metrics.failOpen.add(name);
+        log.warn({ limit: name }, 'limit decided without redis');
+      },
     }),
     recipients: createRecipientKeys(phonePepper),
-    announcer: createAnnouncer(broker),
+    announcer: countSends(metrics, createAnnouncer(broker)),
     ledger: createLedgerStore(db),
     news: createNewsStore(db),
     payers: createPaymentStore(db),
@@ -122,11 +143,14 @@ const openStores = ({ db, redis, broker }: Infra, { config, clock, log }: Requir
     books: createReconcileStore(db),
     floor: createFloorStore(db),
     reports: createReportStore(db),
+    rollupStore: createRollupStore(db),
+    recounts: createRecountStore(db),
+    totals: createTotalsStore(db),
     capacity: createCapacityStore(db),
     throttles: createThrottles(redis, prefix, log),
     webhooks: createWebhookStore(db),
     totp: createTotpStore(db),
-    attempts: createAttemptStore(db),
+    attempts: countTotp(metrics, createAttemptStore(db)),
     totpSealer: config.totpKeys.length > 0 ? createSealer(config.totpKeys) : undefined,
     guesses: createGuesses(redis, prefix),
     resolveSender: createResolveSender({ config, connections, revocations, sealer, clock }),
@@ -137,12 +161,13 @@ const openStores = ({ db, redis, broker }: Infra, { config, clock, log }: Requir
 /** What stands between the ledger and those who ask or post. */
 const openMoney = (
   house: Awaited<ReturnType<typeof openStores>> &
-    Pick<Required<AppOptions>, 'config' | 'clock' | 'log'>,
+    Pick<Required<AppOptions>, 'config' | 'clock' | 'log'> &
+    Pick<Infra, 'metrics'>,
 ) => {
   const { config } = house;
   const everywhereMicros = config.priceMicros;
   return {
-    poster: createPoster(house),
+    poster: countPostings(house.metrics, createPoster(house)),
     quotes: createQuotes({
       ...house,
       prices: createPrices({ ...house, everywhereMicros }),
@@ -153,19 +178,21 @@ const openMoney = (
   };
 };
 
-/** What the process counts, and the heart that reports it. */
-const openPulse = ({ db, redis, broker }: Infra, options: Required<AppOptions>) => {
+/** `requests` that are not answered yet; `stopping` once the process was told to end. */
+export type Activity = { requests: number; stopping: boolean };
+
+/** The heart that reports what the process counts. */
+const openPulse = ({ db, redis, broker, metrics }: Infra, options: Required<AppOptions>) => {
   const { config, clock, log, processName: name } = options;
-  const metrics = createMetrics();
   const pulses = createPulseStore({ db, redis, prefix: config.keyPrefix });
-  /** Requests that are not answered yet. */
-  const activity = { requests: 0 };
+  const activity: Activity = { requests: 0, stopping: false };
   const heart = createHeart({
     ...{ name, version, pulses, broker, redis, clock, log },
     registry: metrics.registry,
     requests: () => activity.requests,
   });
-  return { metrics, pulses, heart, activity };
+  watchEngines({ ...{ broker, redis, db }, registry: metrics.registry, vitals: heart.vitals });
+  return { pulses, heart, activity, onReconciled: metrics.reconciled };
 };
 
 /** What every process shares: sockets, stores and settings, opened together and closed together. */
@@ -183,7 +210,7 @@ export const openHouse = async (options: AppOptions) => {
       .then(pulse.heart.start),
   ]);
   await stores.revocations.start();
-  const money = openMoney({ ...stores, ...full });
+  const money = openMoney({ ...infra, ...stores, ...full });
   const close = async (): Promise<void> => {
     stores.revocations.stop();
     await money.poster.drain();

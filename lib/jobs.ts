@@ -54,6 +54,17 @@ export const messageSchema = object({
 
 const channel = () => oneOf('whatsapp', 'telegram');
 
+/** What is known of one channel's part in a message; times are ms. */
+const legSchema = object({
+  channel: channel(),
+  queued_at: nullable(time()),
+  attempt: nullable(integer()),
+  claimed_at: nullable(time()),
+  answered_at: nullable(time()),
+  /** `accepted`, or the reason why not; null while the leg goes on. */
+  answer: nullable(text()),
+});
+
 const sendPayload = object({
   message: messageSchema,
   sealed_code: text(),
@@ -64,6 +75,8 @@ const sendPayload = object({
   reachable: nullable(flag()),
   /** Set when the caller has its answer already: a fallback in the background. */
   late: flag(),
+  /** The channels' parts so far, for the message's timeline. */
+  legs: optional(list(legSchema)),
 });
 
 const eventSchema = object({
@@ -177,6 +190,7 @@ export const jobs: readonly Job[] = [
 ] as readonly Job[];
 
 export type MessageWire = Infer<typeof messageSchema>;
+export type LegWire = Infer<typeof legSchema>;
 export type SendJob = Infer<typeof sendPayload>;
 export type EventWire = Infer<typeof eventSchema>;
 export type Receipt = Infer<typeof receiptSchema>;

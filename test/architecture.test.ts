@@ -32,6 +32,7 @@ const row = [
   'lib/reports',
   'lib/capacity',
   'lib/webhooks',
+  'lib/counting.ts',
   'lib/health.ts',
   'lib/house.ts',
   'lib/app.ts',

@@ -1,12 +1,16 @@
-// The analytics worker: keeps the history of every message, and the evidence of the guard against pumping.
+// The analytics worker: keeps the history of every message, its rollups, and the evidence of the guard against pumping.
 import { analyticsRollup } from '../lib/jobs.ts';
+import { createNightlyRecount } from '../lib/reports/recount.ts';
+import { createRefresher } from '../lib/reports/refresh.ts';
 import { task, type Worker } from './worker.ts';
 
 export const analytics: Worker = {
   tasks: [
     task(analyticsRollup, (app) => async ({ events }) => {
-      await Promise.all([app.history.record(events), app.pumping.count(events)]);
+      const marked = app.marker.mark(events);
+      await Promise.all([app.history.record(events), app.pumping.count(events), marked]);
       return { kind: 'done' };
     }),
   ],
+  chores: (app) => [createRefresher(app), createNightlyRecount(app)],
 };

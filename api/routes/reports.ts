@@ -14,6 +14,7 @@ import { takeRead } from '../../lib/limits/reads.ts';
 import { failureReasons } from '../../lib/messages/rules.ts';
 import { analytics, channels, funnel, timeseries } from '../../lib/reports/analytics.ts';
 import { listMessages, messagesCsv, timeline } from '../../lib/reports/messages.ts';
+import { stepTypes } from '../../lib/reports/timeline.ts';
 import {
   channelName,
   listQuery,
@@ -104,9 +105,13 @@ const timelineRoute = route({
     steps: list(
       object({
         at: timestamp(),
-        type: text().description('What happened; otp.requested is the call itself.'),
+        type: oneOf(...stepTypes).description('What happened; otp.requested is the call itself.'),
         channel: nullable(text()),
-        reason: nullable(text()).description('Why it failed.'),
+        reason: nullable(text()).description('Why it failed, or why the fallback was used.'),
+        attempt: nullable(integer()).description('Which try it was: of a worker, of a webhook.'),
+        amount: nullable(decimal()).description('USD; what is charged is negative.'),
+        event: nullable(text()).description('The event a webhook was told of.'),
+        http_status: nullable(integer()).description('What the webhook answered.'),
       }),
     ),
   }),
@@ -131,6 +136,20 @@ const totals = {
   spend: decimal().description('What they cost, USD.'),
 };
 
+const percentiles = (about: string) =>
+  object({
+    p50: nullable(integer()),
+    p95: nullable(integer()),
+    p99: nullable(integer()),
+  }).description(`${about}, ms: exact to a few hundred ms up to two seconds, coarser beyond.`);
+
+const latencies = () => ({
+  mean_delivery_ms: nullable(integer()).description('From acceptance to arrival.'),
+  mean_verification_ms: nullable(integer()).description('From acceptance to the code.'),
+  delivery_ms: percentiles('From acceptance to arrival'),
+  verification_ms: percentiles('From acceptance to the code'),
+});
+
 const periodQuery = () =>
   object({
     period: withDefault(integer().min(1).max(365).description('Whole UTC days, ending today.'), 30),
@@ -140,14 +159,24 @@ const frame = {
   period: integer(),
   from: timestamp(),
   to: timestamp(),
-  as_of: timestamp().description('Up to when messages are counted.'),
+  as_of: timestamp().description('Up to when news of messages is counted; a few seconds ago.'),
 };
 
 const analyticsRoute = route({
   ...{ method: 'GET', path: '/v1/clients/analytics', tag: analyticsTag, auth: 'account' },
   summary: 'Totals of a period beside those of the period before; live messages.',
   query: periodQuery(),
-  data: object({ ...frame, totals: object(totals), previous: object(totals) }),
+  data: object({
+    ...frame,
+    totals: object(totals),
+    previous: object(totals),
+    countries: list(
+      object({ country: text().description('Destination.'), ...totals, ...latencies() }),
+    ).description('The totals by destination, most messages first.'),
+    modes: list(object({ mode: mode(), ...totals })).description(
+      'Live and test beside each other.',
+    ),
+  }),
   handle: async (app, { account, query }) => {
     await takeRead(app.reads, 'read', account.id);
     return analytics(app, account.id, query.period);
@@ -206,8 +235,7 @@ const channelsRoute = route({
       object({
         channel: channelName(),
         ...totals,
-        mean_delivery_ms: nullable(integer()).description('From acceptance to arrival.'),
-        mean_verification_ms: nullable(integer()).description('From acceptance to the code.'),
+        ...latencies(),
       }),
     ),
   }),

@@ -1,4 +1,4 @@
-// Finds the engines' programs on this machine and installs missing ones with apt-get, without leaving services behind.
+// Finds the programs we need on this machine and installs missing ones with apt-get, without leaving services behind.
 import {
   accessSync,
   constants,
@@ -12,6 +12,9 @@ import { delimiter, join } from 'node:path';
 import { runCommand } from './processes.ts';
 
 export type EngineName = 'mysql' | 'redis' | 'rabbitmq';
+/** What only tests need: they are left out where it cannot be had. */
+export type ToolName = 'chromium' | 'promtool';
+type Name = EngineName | ToolName;
 
 /** Programs by name, with their absolute paths. */
 export type Programs = Record<string, string>;
@@ -23,11 +26,12 @@ type Supply = {
   packages: readonly string[];
   /** System services that the packages bring along and that must stay off. */
   services: readonly string[];
-  setting: string;
+  /** Names a server of one's own instead. */
+  setting?: string;
 };
 
 // Debian's -core packages hold the programs alone, without a system service.
-const supplies: Record<EngineName, Supply> = {
+const supplies: Record<Name, Supply> = {
   mysql: {
     title: 'MariaDB',
     ways: [['mariadbd', 'mariadb-install-db'], ['mysqld', 'mysql_install_db'], ['mysqld']],
@@ -48,6 +52,18 @@ const supplies: Record<EngineName, Supply> = {
     packages: ['rabbitmq-server'],
     services: ['rabbitmq-server', 'epmd.service', 'epmd.socket'],
     setting: 'AMQP_URL',
+  },
+  chromium: {
+    title: 'Chromium',
+    ways: [['chromium'], ['chromium-browser']],
+    packages: ['chromium'],
+    services: [],
+  },
+  promtool: {
+    title: 'promtool',
+    ways: [['promtool']],
+    packages: ['prometheus'],
+    services: ['prometheus'],
   },
 };
 
@@ -80,8 +96,8 @@ const findProgram = (name: string): string | undefined => {
   return folders.map((folder) => join(folder, name)).find(isProgram);
 };
 
-/** The programs of an engine, or undefined when they are not all on this machine. */
-export const findPrograms = (engine: EngineName): Programs | undefined => {
+/** The programs of an engine or a tool, or undefined when they are not all on this machine. */
+export const findPrograms = (engine: Name): Programs | undefined => {
   for (const way of supplies[engine].ways) {
     const found = way.flatMap((name) => {
       const path = findProgram(name);
@@ -92,7 +108,7 @@ export const findPrograms = (engine: EngineName): Programs | undefined => {
   return undefined;
 };
 
-/** Thrown when a missing engine cannot be installed; the message says what to do instead. */
+/** Thrown when something missing cannot be installed; the message says what to do instead. */
 export class InstallError extends Error {}
 
 type Runner = (command: string, args: readonly string[]) => Promise<string>;
@@ -154,14 +170,15 @@ const disableServices = async (run: Runner, services: readonly string[]): Promis
  * @throws InstallError when there is no apt-get, no way to become root, or the installation fails.
  */
 export const installMissing = async (
-  engines: readonly EngineName[],
+  engines: readonly Name[],
   options: { say(line: string): void; signal: AbortSignal },
 ): Promise<void> => {
   const missing = engines.filter((engine) => !findPrograms(engine)).map((name) => supplies[name]);
   if (missing.length === 0) return;
   const titles = missing.map(({ title }) => title).join(', ');
-  const settings = missing.map(({ setting }) => setting).join(', ');
-  const advice = `${titles} must be installed, which needs apt-get and root or sudo. Install it yourself or set ${settings} to a server of yours.`;
+  const settings = missing.flatMap(({ setting }) => setting ?? []).join(', ');
+  const instead = settings === '' ? '' : ` or set ${settings} to a server of yours`;
+  const advice = `${titles} must be installed, which needs apt-get and root or sudo. Install it yourself${instead}.`;
   if (!findProgram('apt-get')) throw new InstallError(advice);
   const run = createRunner(await asRoot(advice));
 

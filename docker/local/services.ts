@@ -8,8 +8,11 @@ const readyWithinMs = 60_000;
 const askMs = 2_000;
 
 /** Asks `url` once; resolves when the answer is a success, throws otherwise. */
-export const answersAt = async (url: string): Promise<void> => {
-  const answer = await fetch(url, { signal: AbortSignal.timeout(askMs) });
+export const answersAt = async (
+  url: string,
+  headers: Record<string, string> = {},
+): Promise<void> => {
+  const answer = await fetch(url, { headers, signal: AbortSignal.timeout(askMs) });
   await answer.arrayBuffer();
   if (!answer.ok) throw new Error(`${url} answered ${answer.status}`);
 };
@@ -23,6 +26,10 @@ const saysReady = async (log: LogFile): Promise<void> => {
 // The log carries no such line when its level is above info.
 const logsReady = (level: string | undefined): boolean =>
   level === undefined || level === 'info' || level === 'debug';
+
+const opsHeaders = ({ env }: { env: NodeJS.ProcessEnv }) => ({
+  authorization: `Bearer ${env.OPS_TOKEN}`,
+});
 
 const engines = ['mysql', 'redis', 'rabbitmq'];
 
@@ -46,9 +53,13 @@ export const serviceProgram = (
   line: ProcfileLine,
   given: { root: string; env: NodeJS.ProcessEnv },
 ): Program => {
-  const health = `http://127.0.0.1:${given.env.PORT}/health`;
   const worker = logsReady(given.env.LOG_LEVEL) ? saysReady : async () => undefined;
-  const ready = line.name === 'api' ? () => answersAt(health) : worker;
+  const listeners: Record<string, Program['ready']> = {
+    api: () => answersAt(`http://127.0.0.1:${given.env.PORT}/health`),
+    ops: () =>
+      answersAt(`http://127.0.0.1:${given.env.OPS_PORT}/ops/api/session`, opsHeaders(given)),
+  };
+  const ready = listeners[line.name] ?? worker;
   return { ...nodeProgram({ ...line, ...given }, ready), needs: engines };
 };
 

@@ -19,7 +19,7 @@ export type Stack = Demo & {
 };
 
 const listed = [
-  ...['api', 'whatsapp', 'telegram', 'webhook', 'billing', 'analytics', 'sim'],
+  ...['api', 'whatsapp', 'telegram', 'webhook', 'billing', 'analytics', 'ops', 'sim'],
   ...['mysql', 'redis', 'rabbitmq'],
 ];
 

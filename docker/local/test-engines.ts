@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { join, resolve } from 'node:path';
 import { engineProcesses, startEngines } from './engines.ts';
+import { InstallError, installMissing, type ToolName } from './packages.ts';
 import { runSession, type Session, stateFolder } from './session.ts';
 
 const variables = [
@@ -26,6 +27,15 @@ export const startTestEngines = async (session: Session): Promise<TestEnvironmen
   };
 };
 
+const installTools = async (session: Session, tools: readonly ToolName[]): Promise<void> => {
+  for (const tool of tools) {
+    await installMissing([tool], session).catch((error: unknown) => {
+      if (!(error instanceof InstallError)) throw error;
+      session.say(`${error.message} Its tests are left out.`);
+    });
+  }
+};
+
 const root = resolve(import.meta.dirname, '../..');
 
 const runInForeground = (
@@ -47,8 +57,13 @@ const runInForeground = (
  * Uses the engines named by the four TESSERA_TEST_… variables when all are set.
  * @param part folder of the engines inside the state folder
  * @param args script and arguments for Node
+ * @param tools programs beside the engines; without one its tests are left out, and that is said
  */
-export const runWithTestEngines = async (part: string, args: readonly string[]): Promise<void> => {
+export const runWithTestEngines = async (
+  part: string,
+  args: readonly string[],
+  tools: readonly ToolName[] = [],
+): Promise<void> => {
   if (variables.every((name) => process.env[name])) {
     const never = new AbortController().signal;
     process.exit(await runInForeground(args, process.env, never));
@@ -62,6 +77,7 @@ export const runWithTestEngines = async (part: string, args: readonly string[]):
       stoppedCode: 130,
     },
     async (session) => {
+      await installTools(session, tools);
       const engines = await startTestEngines(session);
       return runInForeground(args, { ...process.env, ...engines }, session.signal);
     },

@@ -2,4 +2,4 @@
 import { inRepository, runWithTestEngines } from './test-engines.ts';
 
 const ava = inRepository('node_modules', 'ava', 'entrypoints', 'cli.js');
-await runWithTestEngines('test', [ava, ...process.argv.slice(2)]);
+await runWithTestEngines('test', [ava, ...process.argv.slice(2)], ['chromium', 'promtool']);

@@ -6007,7 +6007,7 @@ export type operations = {
               to: string;
               /**
                * Format: date-time
-               * @description Up to when messages are counted.
+               * @description Up to when news of messages is counted; a few seconds ago.
                */
               as_of: string;
               totals: {
@@ -6050,6 +6050,71 @@ export type operations = {
                 /** @description What they cost, USD. */
                 spend: number;
               };
+              /** @description The totals by destination, most messages first. */
+              countries: ({
+                  /** @description Destination. */
+                  country: string;
+                  /** @description Sends that were admitted and recorded. */
+                  requested: number;
+                  /** @description Those a channel took. */
+                  accepted: number;
+                  /** @description Those that arrived. */
+                  delivered: number;
+                  /** @description Those whose code was entered. */
+                  verified: number;
+                  /** @description Those no channel delivered. */
+                  failed: number;
+                  /** @description Those whose code nobody entered in time. */
+                  expired: number;
+                  /** @description Delivered of requested, 0 to 1. */
+                  delivery_rate: number | null;
+                  /** @description Verified of accepted, 0 to 1. */
+                  conversion_rate: number | null;
+                  /** @description What they cost, USD. */
+                  spend: number;
+                  /** @description From acceptance to arrival. */
+                  mean_delivery_ms: number | null;
+                  /** @description From acceptance to the code. */
+                  mean_verification_ms: number | null;
+                  /** @description From acceptance to arrival, ms: exact to a few hundred ms up to two seconds, coarser beyond. */
+                  delivery_ms: {
+                    p50: number | null;
+                    p95: number | null;
+                    p99: number | null;
+                  };
+                  /** @description From acceptance to the code, ms: exact to a few hundred ms up to two seconds, coarser beyond. */
+                  verification_ms: {
+                    p50: number | null;
+                    p95: number | null;
+                    p99: number | null;
+                  };
+                })[];
+              /** @description Live and test beside each other. */
+              modes: ({
+                  /**
+                   * @description live goes out; test is the sandbox.
+                   * @enum {string}
+                   */
+                  mode: "live" | "test";
+                  /** @description Sends that were admitted and recorded. */
+                  requested: number;
+                  /** @description Those a channel took. */
+                  accepted: number;
+                  /** @description Those that arrived. */
+                  delivered: number;
+                  /** @description Those whose code was entered. */
+                  verified: number;
+                  /** @description Those no channel delivered. */
+                  failed: number;
+                  /** @description Those whose code nobody entered in time. */
+                  expired: number;
+                  /** @description Delivered of requested, 0 to 1. */
+                  delivery_rate: number | null;
+                  /** @description Verified of accepted, 0 to 1. */
+                  conversion_rate: number | null;
+                  /** @description What they cost, USD. */
+                  spend: number;
+                })[];
             };
           };
         };
@@ -6182,7 +6247,7 @@ export type operations = {
               to: string;
               /**
                * Format: date-time
-               * @description Up to when messages are counted.
+               * @description Up to when news of messages is counted; a few seconds ago.
                */
               as_of: string;
               /** @enum {string} */
@@ -6344,7 +6409,7 @@ export type operations = {
               to: string;
               /**
                * Format: date-time
-               * @description Up to when messages are counted.
+               * @description Up to when news of messages is counted; a few seconds ago.
                */
               as_of: string;
               steps: ({
@@ -6491,7 +6556,7 @@ export type operations = {
               to: string;
               /**
                * Format: date-time
-               * @description Up to when messages are counted.
+               * @description Up to when news of messages is counted; a few seconds ago.
                */
               as_of: string;
               channels: ({
@@ -6522,6 +6587,18 @@ export type operations = {
                   mean_delivery_ms: number | null;
                   /** @description From acceptance to the code. */
                   mean_verification_ms: number | null;
+                  /** @description From acceptance to arrival, ms: exact to a few hundred ms up to two seconds, coarser beyond. */
+                  delivery_ms: {
+                    p50: number | null;
+                    p95: number | null;
+                    p99: number | null;
+                  };
+                  /** @description From acceptance to the code, ms: exact to a few hundred ms up to two seconds, coarser beyond. */
+                  verification_ms: {
+                    p50: number | null;
+                    p95: number | null;
+                    p99: number | null;
+                  };
                 })[];
             };
           };
@@ -7216,11 +7293,22 @@ export type operations = {
                    * @description Time in UTC (RFC 3339).
                    */
                   at: string;
-                  /** @description What happened; otp.requested is the call itself. */
-                  type: string;
+                  /**
+                   * @description What happened; otp.requested is the call itself.
+                   * @enum {string}
+                   */
+                  type: "otp.requested" | "fallback" | "queued" | "claimed" | "provider.accepted" | "provider.failed" | "otp.sent" | "otp.delivered" | "otp.verified" | "otp.failed" | "otp.expired" | "charged" | "refunded" | "webhook.delivered" | "webhook.failed";
                   channel: string | null;
-                  /** @description Why it failed. */
+                  /** @description Why it failed, or why the fallback was used. */
                   reason: string | null;
+                  /** @description Which try it was: of a worker, of a webhook. */
+                  attempt: number | null;
+                  /** @description USD; what is charged is negative. */
+                  amount: number | null;
+                  /** @description The event a webhook was told of. */
+                  event: string | null;
+                  /** @description What the webhook answered. */
+                  http_status: number | null;
                 })[];
             };
           };

@@ -43,6 +43,8 @@ export type Passwords = {
    * @throws SERVICE_UNAVAILABLE when too many hashes wait already
    */
   derive(texts: readonly string[], salt: Buffer): Promise<Buffer[]>;
+  /** How much waits for its turn. */
+  waiting(): number;
   /** Ends the thread; what waits for it is refused. */
   close(): Promise<void>;
 };
@@ -51,7 +53,7 @@ export type Passwords = {
 const createGate = (atOnce: number) => {
   let running = 0;
   const waiting: (() => void)[] = [];
-  return async <T>(work: () => Promise<T>): Promise<T> => {
+  const pass = async <T>(work: () => Promise<T>): Promise<T> => {
     if (running >= atOnce) {
       if (waiting.length >= waitingMax)
         throw fail('SERVICE_UNAVAILABLE', { retry_after_seconds: retrySeconds });
@@ -65,6 +67,7 @@ const createGate = (atOnce: number) => {
       waiting.shift()?.();
     }
   };
+  return { pass, waiting: () => waiting.length };
 };
 
 /** The hashing of one process; the thread is there from the first hash until half a minute after the last. */
@@ -75,14 +78,15 @@ export const createPasswords = (): Passwords => {
     // Only Linux has a priority of its own for each thread.
     niceIncrement: process.platform === 'linux' ? niceness : 0,
   });
-  const enter = createGate(enteredAtOnce);
+  const entrance = createGate(enteredAtOnce);
   const gate = createGate(1);
   const run = <T>(name: 'hash' | 'verify' | 'derive', task: unknown) =>
-    gate(() => thread.run(task, { name }) as Promise<T>);
+    gate.pass(() => thread.run(task, { name }) as Promise<T>);
   const hash = (password: string) => run<string>('hash', password);
 
   return {
-    ...{ enter, hash },
+    ...{ enter: entrance.pass, hash },
+    waiting: () => entrance.waiting() + gate.waiting(),
     check: async (stored, password) => {
       const against = stored ?? decoy;
       const right = await run<boolean>('verify', { against, password });

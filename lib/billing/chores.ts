@@ -9,7 +9,13 @@ import { reconcile } from './reconcile.ts';
 import type { ReconcileStore } from './reconcile-store.ts';
 import { chargeForTotp } from './rules.ts';
 
-type Deps = FloorDeps & { books: ReconcileStore; poster: Poster; log: Log };
+type Deps = FloorDeps & {
+  books: ReconcileStore;
+  poster: Poster;
+  log: Log;
+  /** Hears of every proof of the books: how many differences it found, and when. */
+  onReconciled?: (mismatches: number, at: number) => void;
+};
 
 const forgottenMost = 1_000;
 /** Younger ones may still be on their way. */
@@ -39,6 +45,7 @@ export const createBookkeeper = (deps: Deps): Chore =>
       const charged = await chargeForgotten(deps);
       if (charged > 0) deps.log.warn({ charged }, 'verifications charged late');
       const { accounts, differences } = await reconcile(deps);
+      deps.onReconciled?.(differences.length, deps.clock.now());
       const fields = { accounts, mismatches: differences.length };
       if (differences.length === 0) return deps.log.info(fields, 'reconciled');
       const checks = [...new Set(differences.map(({ check }) => check))];

@@ -1,5 +1,5 @@
 // The ledger in MySQL: rows are only ever added, gapless per account, each reference once, the balance with them.
-import { type Database, withLockRetry } from '../infra/mysql.ts';
+import { type Database, isDuplicateKey, withLockRetry } from '../infra/mysql.ts';
 import { idBytes, idText, newId } from '../kernel/ids.ts';
 import { type News, newsOf } from './news.ts';
 import { insertNews } from './news-store.ts';
@@ -77,6 +77,7 @@ const writeBalances = async (
   changed: PostResult['changed'],
   now: number,
 ): Promise<void> => {
+  if (changed.size === 0) return;
   const rows = [...changed].map(
     () => 'SELECT ? AS id, ? AS micros, ? AS seq, ? AS hour, ? AS spent, ? AS used, ? AS deposited',
   );
@@ -97,9 +98,11 @@ type Plan = Pick<PostResult, 'outcomes' | 'changed'> & { rows: unknown[][] };
 /** Decides posting by posting, in order, what is written; pure but for the ids of the rows. */
 const plan = (
   postings: readonly Posting[],
-  balances: Map<string, Balance>,
-  known: Set<string>,
+  locked: ReadonlyMap<string, Balance>,
+  written: ReadonlySet<string>,
 ): Plan => {
+  const balances = new Map(locked);
+  const known = new Set(written);
   const rows: unknown[][] = [];
   const changed: PostResult['changed'] = new Map();
   const outcomes = postings.map((posting): Posted => {
@@ -116,6 +119,28 @@ const plan = (
     return 'posted';
   });
   return { outcomes, changed, rows };
+};
+
+/**
+ * Writes the rows of postings that are hardly ever known already: that is learnt from the unique key, and only then
+ * asked which of them are.
+ */
+const insertRows = async (
+  trx: Database,
+  postings: readonly Posting[],
+  balances: ReadonlyMap<string, Balance>,
+): Promise<Plan> => {
+  const write = async (planned: Plan): Promise<Plan> => {
+    const insert = `INSERT INTO ledger (${columns.join(', ')}) VALUES ?`;
+    if (planned.rows.length > 0) await trx.raw(insert, [planned.rows as unknown as string]);
+    return planned;
+  };
+  try {
+    return await write(plan(postings, balances, new Set()));
+  } catch (error) {
+    if (!isDuplicateKey(error)) throw error;
+    return write(plan(postings, balances, await findKnown(trx, postings)));
+  }
 };
 
 export type LedgerStore = ReturnType<typeof createLedgerStore>;
@@ -142,28 +167,21 @@ const fromLedgerRow = (row: Row): LedgerRow => ({
 
 export const createLedgerStore = (db: Database) => ({
   /**
-   * Writes postings of any accounts in one commit. Each account is locked meanwhile, which makes the look for known
-   * references safe; the unique key is the proof. READ COMMITTED, so that the lock is on rows and on nothing between.
+   * Writes postings of any accounts in one commit. Each account is locked meanwhile, so its sequence has no gap; the
+   * unique key of references makes each posting one.
    */
   post: (postings: readonly Posting[], now: number): Promise<PostResult> =>
     withLockRetry(() =>
-      db.transaction(
-        async (trx) => {
-          const ids = new Set(postings.map(({ accountId }) => accountId));
-          const balances = await lockAccounts(trx, [...ids]);
-          const known = await findKnown(trx, postings);
-          const { rows, ...result } = plan(postings, balances, known);
-          if (rows.length > 0) {
-            const insert = `INSERT INTO ledger (${columns.join(', ')}) VALUES ?`;
-            await trx.raw(insert, [rows as unknown as string]);
-            await writeBalances(trx, result.changed, now);
-          }
-          const told = [...result.changed].flatMap(([id, change]) => newsOf(id, change, now));
-          await insertNews(trx, told);
-          return { ...result, told };
-        },
-        { isolationLevel: 'read committed' },
-      ),
+      db.transaction(async (trx) => {
+        const ids = new Set(postings.map(({ accountId }) => accountId));
+        const balances = await lockAccounts(trx, [...ids]);
+        const result = await insertRows(trx, postings, balances);
+        await writeBalances(trx, result.changed, now);
+        const told = [...result.changed].flatMap(([id, change]) => newsOf(id, change, now));
+        await insertNews(trx, told);
+        const { outcomes, changed } = result;
+        return { outcomes, changed, told };
+      }),
     ),
 
   balance: async (accountId: string): Promise<Balance | undefined> => {

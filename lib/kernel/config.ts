@@ -1,6 +1,7 @@
 // The settings: one table that reads, bounds, documents and types the environment.
 import type Joi from 'joi';
 import type { LogLevel } from './log.ts';
+import { opsSettings } from './ops-settings.ts';
 import { providerSettings } from './provider-settings.ts';
 import { redact } from './redact.ts';
 import { type Infer, integer, oneOf, text } from './schema.ts';
@@ -180,6 +181,7 @@ export const settings = {
     'Beginnings of numbers that the fraud guard leaves alone, with commas between them: +20, +1415555.',
   ),
 
+  ...opsSettings,
   ...providerSettings,
 } as const;
 

@@ -104,8 +104,9 @@ const ofPhone: Traits = {
   group: 'phone',
   key: 'p',
 };
+const sendBackstop = 'Unauthenticated source IP (send backstop)';
 const ofSource: Traits = {
-  scope: 'Unauthenticated source IP (send backstop)',
+  scope: sendBackstop,
   reason: 'sustained',
   dimension: 'source_ip',
   operations: ['playground'],
@@ -163,6 +164,17 @@ const guarding = (operation: Operation, key: string, scope: string): Traits => (
   key,
 });
 
+const guardingSource = (operation: Operation, key: string, scope: string): Traits => ({
+  ...guarding(operation, key, scope),
+  dimension: 'source_ip',
+  group: 'source',
+});
+
+const guardingLogin = (operation: Operation, key: string, scope: string): Traits => ({
+  ...guarding(operation, key, scope),
+  dimension: 'login',
+});
+
 /**
  * Rows the contract leaves open (reference 06 §2.10): windows from the first call on, each call counted, refused ones
  * too; in reserve in the process's memory when Redis is down (reads.ts).
@@ -180,12 +192,7 @@ export const readTable = [
   row('export', 6, hour, guarding('export', 'x', 'Same account (exports)')),
   row('key_change', 20, hour, guarding('key_change', 'kc', 'Same account (key changes)')),
   row('webhook_change', 20, hour, guarding('webhook_change', 'wc', 'Same account (webhooks)')),
-  row(
-    'profile_change',
-    60,
-    hour,
-    guarding('profile_change', 'pc', 'Same account (profile, settings)'),
-  ),
+  row('profile_change', 60, hour, guarding('profile_change', 'pc', 'Same account (profile)')),
   row(
     'totp_change',
     300,
@@ -200,59 +207,36 @@ export const readTable = [
   // Of its own, so that nobody keeps an owner from disconnecting by asking for something else.
   row('disconnect', 30, hour, guarding('connect', 'cd', 'Same account (disconnect)')),
   row('security_change', 60, hour, guarding('security_change', 'se', 'Same account (security)')),
-  row('session_open', 600, hour, {
-    ...guarding('session_open', 'so', 'Same account (logins that succeed)'),
-    dimension: 'login',
-  }),
+  row('session_open', 600, hour, guardingLogin('session_open', 'so', 'Same account (logins)')),
   row('session_refresh', 30, minute, {
     ...guarding('session_refresh', 'sr', 'Same session (refresh)'),
     dimension: 'credential',
   }),
   // Failures alone are counted: good tokens from the same address go on working.
-  row('source_token', 60, minute, {
-    ...guarding('unauthenticated', 'it', 'Unauthenticated source IP (unknown session tokens)'),
-    dimension: 'source_ip',
-    group: 'source',
-  }),
+  row(
+    'source_token',
+    60,
+    minute,
+    guardingSource('unauthenticated', 'it', 'Source IP (unknown session tokens)'),
+  ),
   // The contract's backstop for calls that name no account: its upper end, since one address may be many servers.
-  row('source_send', 40, hour, {
-    ...guarding('unauthenticated', 'is', 'Unauthenticated source IP (send backstop)'),
-    dimension: 'source_ip',
-    group: 'source',
-  }),
-  row('playground_verify', 60, hour, {
-    ...guarding('playground_verify', 'gv', 'Same source IP (playground verify)'),
-    dimension: 'source_ip',
-    group: 'source',
-  }),
+  row('source_send', 40, hour, guardingSource('unauthenticated', 'is', sendBackstop)),
+  row(
+    'playground_verify',
+    60,
+    hour,
+    guardingSource('playground_verify', 'gv', 'Same source IP (playground verify)'),
+  ),
   // Real messages that nobody pays for: without an end over all visitors they would be worth pumping.
   row('playground_live', 100, hour, {
     ...guarding('playground_live', 'gl', 'Playground with real delivery, all visitors'),
     dimension: 'playground',
   }),
-  row('register', 5, hour, {
-    ...guarding('register', 'ri', 'Same source IP (register)'),
-    dimension: 'source_ip',
-    group: 'source',
-  }),
-  row('forgot_source', 20, hour, {
-    ...guarding('forgot', 'fi', 'Same source IP (forgotten password)'),
-    dimension: 'source_ip',
-    group: 'source',
-  }),
-  row('forgot_email', 5, hour, {
-    ...guarding('forgot', 'fe', 'Same e-mail address (forgotten password)'),
-    dimension: 'login',
-  }),
-  row('reset_source', 20, hour, {
-    ...guarding('reset', 'rs', 'Same source IP (password reset)'),
-    dimension: 'source_ip',
-    group: 'source',
-  }),
-  row('reset_email', 10, hour, {
-    ...guarding('reset', 're', 'Same e-mail address (password reset)'),
-    dimension: 'login',
-  }),
+  row('register', 5, hour, guardingSource('register', 'ri', 'Same source IP (register)')),
+  row('forgot_source', 20, hour, guardingSource('forgot', 'fi', 'Source IP (password forgotten)')),
+  row('forgot_email', 5, hour, guardingLogin('forgot', 'fe', 'Same e-mail (password forgotten)')),
+  row('reset_source', 20, hour, guardingSource('reset', 'rs', 'Same source IP (password reset)')),
+  row('reset_email', 10, hour, guardingLogin('reset', 're', 'Same e-mail (password reset)')),
 ] as const;
 
 export type ReadRowName = (typeof readTable)[number]['name'];

@@ -1,5 +1,5 @@
 // Events: what happened to a message, published once per change and recognisable when it comes twice.
-import type { EventWire } from '../jobs.ts';
+import type { EventWire, LegWire } from '../jobs.ts';
 import { derivedId } from '../kernel/ids.ts';
 import type { ChannelName, Facts, Message } from './rules.ts';
 import { toWire } from './wire.ts';
@@ -38,7 +38,7 @@ export const messageEvent = (
   type: EventType,
   message: Message,
   at: number,
-  facts: Partial<Facts> = {},
+  facts: Partial<Facts> & { legs?: readonly LegWire[] } = {},
 ): EventWire => ({
   id: derivedId(message.id, type, facts.channel ?? ''),
   type,
@@ -54,6 +54,8 @@ export const messageEvent = (
     delivered_at: facts.deliveredAt ?? null,
     verified_at: facts.verifiedAt ?? null,
     failure_reason: facts.failureReason ?? null,
+    // For the timeline; receivers of webhooks are not told of it.
+    ...(facts.legs === undefined ? {} : { legs: facts.legs }),
   },
 });
 

@@ -2,7 +2,7 @@
 
 import type { Reservations } from '../idempotency/reservations.ts';
 import type { Broker } from '../infra/queue/broker.ts';
-import { billingCharge, type SendJob, telegramSend, whatsappSend } from '../jobs.ts';
+import { billingCharge, type LegWire, type SendJob, telegramSend, whatsappSend } from '../jobs.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Log } from '../kernel/log.ts';
 import type { RecipientKeys } from '../kernel/recipients.ts';
@@ -19,6 +19,7 @@ import {
 } from '../messages/rules.ts';
 import type { MessageStore } from '../messages/store.ts';
 import { toWire } from '../messages/wire.ts';
+import { answerLeg } from './legs.ts';
 import { type Outcome, planChannels } from './rules.ts';
 import { isSandboxLinked } from './sandbox.ts';
 import type { LiveRef, LiveStore, Waiter } from './store.ts';
@@ -44,6 +45,7 @@ export type Delivery = {
   reason: FailureReason | null;
   reachable: boolean | null;
   late: boolean;
+  legs: LegWire[];
   waiter: Waiter | undefined;
   deadlineMs: number | undefined;
 };
@@ -72,8 +74,10 @@ export const announceAccepted = async (
   deps: DeliveryDeps,
   message: Message,
   facts: Facts,
+  legs: readonly LegWire[] = [],
 ): Promise<void> => {
-  const sent = messageEvent('otp.sent', message, facts.acceptedAt ?? deps.clock.now(), facts);
+  const at = facts.acceptedAt ?? deps.clock.now();
+  const sent = messageEvent('otp.sent', message, at, { ...facts, legs });
   if (message.plan === 'per_message' && message.priceMicros > 0) {
     const named = { messageId: sent.id, requestId: message.requestId };
     await deps.broker.publish(billingCharge, { events: [sent] }, named);
@@ -104,7 +108,8 @@ export const recordAccepted = async (
   await within(recordPatienceMs, recorded).catch(() => undefined);
   tell(deps, waiter, { kind: 'accepted', ...accepted });
   await recorded;
-  await announceAccepted(deps, message, facts);
+  const answer = { channel, answer: 'accepted', at: acceptedAt };
+  await announceAccepted(deps, message, facts, answerLeg(delivery.legs, answer));
   if (deliveredAt !== null) {
     await deps.announcer.announce(messageEvent('otp.delivered', message, deliveredAt, facts));
   }
@@ -127,7 +132,7 @@ export const recordFailed = async (
   delivery: Delivery,
   failure: { reason: FailureReason; voidCode: boolean; retryAfterSeconds?: number },
 ): Promise<void> => {
-  const { message, ref, waiter } = delivery;
+  const { message, ref, waiter, legs } = delivery;
   const now = deps.clock.now();
   const failed = await deps.live.fail(ref, now, failure.reason, failure.voidCode);
   if (!failed) return tellArrived(deps, delivery);
@@ -135,7 +140,7 @@ export const recordFailed = async (
   const facts: Facts = { ...noFacts, failedAt: now, failureReason: failure.reason };
   await deps.messages.merge(message, facts);
   await deps.reservations.release(message);
-  await deps.announcer.announce(messageEvent('otp.failed', message, now, facts));
+  await deps.announcer.announce(messageEvent('otp.failed', message, now, { ...facts, legs }));
   const { retryAfterSeconds } = failure;
   tell(deps, waiter, {
     kind: 'failed',
@@ -158,7 +163,7 @@ export const handOver = async (
   delivery: Delivery,
   to: { channel: ChannelName; tried: ChannelName[]; reason: FailureReason | null },
 ): Promise<void> => {
-  const { message, sealedCode, reachable, late, waiter, deadlineMs } = delivery;
+  const { message, sealedCode, reachable, late, legs, waiter, deadlineMs } = delivery;
   const payload: SendJob = {
     message: toWire(message),
     sealed_code: sealedCode,
@@ -166,6 +171,7 @@ export const handOver = async (
     reason: to.reason,
     reachable,
     late,
+    legs,
   };
   await deps.broker.publish(jobOf[to.channel], payload, {
     messageId: message.id,
@@ -181,7 +187,7 @@ export const handOver = async (
  */
 export const moveOn = async (
   deps: DeliveryDeps,
-  delivery: Delivery,
+  held: Delivery,
   from: {
     channel: ChannelName;
     reason: FailureReason;
@@ -189,6 +195,9 @@ export const moveOn = async (
     retryAfterSeconds?: number;
   },
 ): Promise<void> => {
+  const { channel, reason: answer } = from;
+  const legs = answerLeg(held.legs, { channel, answer, at: deps.clock.now() });
+  const delivery = { ...held, legs };
   const tried = [...delivery.tried, from.channel];
   const reason =
     from.reason === 'telegram_unavailable' ? from.reason : (delivery.reason ?? from.reason);

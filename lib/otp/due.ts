@@ -37,6 +37,7 @@ const undelivered = async (
     ref: { recipient: deps.recipients.ofRecipient(accountId, mode, phone), id },
     sealedCode,
     tried: [],
+    legs: [],
     reason: null,
     reachable: null,
     late: true,

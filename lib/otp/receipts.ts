@@ -89,6 +89,7 @@ const onFailed = async (
     ref: { recipient: receipt.recipient_key, id: receipt.message_id },
     sealedCode,
     tried: [],
+    legs: [],
     reason: null,
     reachable: null,
     late: !held,

@@ -3,9 +3,10 @@ import type { Meta } from '../infra/queue/message.ts';
 import type { SendJob } from '../jobs.ts';
 import type { RecipientKeys } from '../kernel/recipients.ts';
 import type { Sealer } from '../kernel/secrets.ts';
-import type { FailureReason } from '../messages/rules.ts';
+import type { ChannelName, FailureReason } from '../messages/rules.ts';
 import { fromWire } from '../messages/wire.ts';
 import type { Delivery } from './delivery.ts';
+import { openLeg } from './legs.ts';
 
 export type SealedCode = { open(): string };
 
@@ -17,12 +18,13 @@ export const sealCode = (sealer: Sealer, id: string, code: string): string =>
 
 export const openJob = (
   deps: { recipients: RecipientKeys; sealer: Sealer },
+  channel: ChannelName,
   job: SendJob,
   meta: Meta,
 ): { delivery: Delivery; sealed: SealedCode } => {
   const message = fromWire(job.message);
   const { accountId, mode, phone, id } = message;
-  const { replyTo, correlationId } = meta;
+  const { replyTo, correlationId, attempt, firstPublishedAtMs: queuedAt } = meta;
   return {
     delivery: {
       message,
@@ -32,6 +34,7 @@ export const openJob = (
       reason: job.reason as FailureReason | null,
       reachable: job.reachable,
       late: job.late,
+      legs: openLeg(job.legs ?? [], { channel, queuedAt, attempt }),
       waiter: replyTo && correlationId ? { replyTo, correlationId } : undefined,
       deadlineMs: meta.deadlineMs,
     },

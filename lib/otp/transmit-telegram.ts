@@ -13,6 +13,7 @@ import {
   recordAccepted,
   recordFailed,
 } from './delivery.ts';
+import { claimLeg } from './legs.ts';
 import { codeMacs } from './rules.ts';
 import { isSandboxLinked, sandboxResult } from './sandbox.ts';
 import { openJob } from './sealed.ts';
@@ -114,7 +115,7 @@ export const handleTelegramSend = async (
   job: SendJob,
   meta: Meta,
 ): Promise<JobOutcome> => {
-  const { delivery, sealed } = openJob(deps, job, meta);
+  const { delivery, sealed } = openJob(deps, 'telegram', job, meta);
   const { message, ref, sealedCode, waiter } = delivery;
   const chatId = await chatOf(deps, delivery);
   if (chatId === undefined) {
@@ -128,7 +129,8 @@ export const handleTelegramSend = async (
   const [mac] = codeMacs(deps.peppers, ref.recipient, code);
   if (!mac) throw new Error('no pepper');
   const details = { message, sealedCode, mac, waiter, reachable: false };
-  const claim = await deps.live.claim('telegram', ref, deps.clock.now(), details);
+  const now = deps.clock.now();
+  const claim = await deps.live.claim('telegram', ref, now, details);
   if (claim === 'accepted') return resume(deps, delivery);
   // Called by a run that did not live to hear the answer: there is no echo to ask, and no second call.
   if (claim === 'sending' || claim === 'failed') return unavailable(deps, delivery);
@@ -137,8 +139,9 @@ export const handleTelegramSend = async (
     return done;
   }
   if (claim !== 'won') return done;
-  const result = await send(deps, delivery, chatId, code);
-  if (result.kind === 'accepted') return onAccepted(deps, delivery);
-  if (result.kind === 'unknown') return unavailable(deps, delivery);
-  return onRefused(deps, delivery, result, meta);
+  const claimed = { ...delivery, legs: claimLeg(delivery.legs, now) };
+  const result = await send(deps, claimed, chatId, code);
+  if (result.kind === 'accepted') return onAccepted(deps, claimed);
+  if (result.kind === 'unknown') return unavailable(deps, claimed);
+  return onRefused(deps, claimed, result, meta);
 };

@@ -15,6 +15,7 @@ import {
   recordFailed,
   tell,
 } from './delivery.ts';
+import { answerLeg, claimLeg } from './legs.ts';
 import { codeMacs, failureOf } from './rules.ts';
 import { openJob, type SealedCode } from './sealed.ts';
 
@@ -113,17 +114,19 @@ const transmit = async (
   if (!mac) throw new Error('no pepper');
   // The sandbox's recipients are always there: nobody waits for their receipts.
   const reachable = delivery.reachable === true || message.mode === 'test';
-  const claim = await deps.live.claim('whatsapp', ref, deps.clock.now(), {
+  const now = deps.clock.now();
+  const claim = await deps.live.claim('whatsapp', ref, now, {
     ...{ message, sealedCode, mac, waiter, reachable },
   });
   if (claim === 'accepted') return resume(deps, delivery);
   if (claim === 'sending') return onUnknown(deps, delivery);
   if (claim === 'abandoned') return giveUp(deps, delivery);
   if (claim !== 'won') return moveOnFrom(deps, delivery, claim);
-  const { result, own } = await callChannel(deps, delivery, code);
-  if (result.kind === 'unknown') return onUnknown(deps, delivery);
-  if (result.kind === 'refused') return onRefused(deps, delivery, { ...result, meta, own });
-  await onAccepted(deps, delivery, reachable);
+  const claimed = { ...delivery, legs: claimLeg(delivery.legs, now) };
+  const { result, own } = await callChannel(deps, claimed, code);
+  if (result.kind === 'unknown') return onUnknown(deps, claimed);
+  if (result.kind === 'refused') return onRefused(deps, claimed, { ...result, meta, own });
+  await onAccepted(deps, claimed, reachable);
   if (message.mode === 'test') await sandboxReceipts(deps, delivery);
   return done;
 };
@@ -177,7 +180,7 @@ export const handleWhatsappSend = async (
   job: SendJob,
   meta: Meta,
 ): Promise<JobOutcome> => {
-  const { delivery, sealed } = openJob(deps, job, meta);
+  const { delivery, sealed } = openJob(deps, 'whatsapp', job, meta);
   const { message, ref } = delivery;
   if (
     isPastDeadline(deps, meta) &&
@@ -194,7 +197,10 @@ export const handleWhatsappSend = async (
     const chat = await deps.links.chatOf(message, ref.recipient);
     if (chat !== undefined) {
       const { tried } = delivery;
-      await handOver(deps, delivery, { channel: 'telegram', tried, reason: 'not_on_channel' });
+      const reason = 'not_on_channel';
+      const answer = { channel: 'whatsapp', answer: reason, at: deps.clock.now() } as const;
+      const skipped = { ...delivery, legs: answerLeg(delivery.legs, answer) };
+      await handOver(deps, skipped, { channel: 'telegram', tried, reason });
       return done;
     }
   }

@@ -7,6 +7,7 @@ import type { RedisClient } from '../infra/redis.ts';
 import { type Chore, repeat } from '../kernel/chore.ts';
 import { type Clock, minute } from '../kernel/clock.ts';
 import type { Log } from '../kernel/log.ts';
+import type { Vitals } from './engines.ts';
 import {
   beatMs,
   type ClockOffsets,
@@ -14,6 +15,7 @@ import {
   offsetOf,
   type Pulse,
   processId,
+  type SeenPulse,
 } from './rules.ts';
 import type { PulseStore } from './store.ts';
 
@@ -56,14 +58,24 @@ const createMeters = () => {
   };
 };
 
+export type Heart = Chore & {
+  /** What was last measured. */
+  vitals(): Vitals;
+  /** This process alone, as it is now: what is left to say while Redis is away. */
+  own(): Promise<SeenPulse[]>;
+};
+
 /** Beats once at the start and then every two seconds; an engine that is away costs a beat and nothing else. */
-export const createHeart = (deps: HeartDeps): Chore & { offsets(): ClockOffsets } => {
+export const createHeart = (deps: HeartDeps): Heart => {
   const { name, version, registry, pulses, broker, redis, requests, clock, log } = deps;
   const { pid } = process;
   const host = hostname();
   const id = processId(name, host, pid);
   const startedAt = clock.now();
   const clockOffsets: ClockOffsets = { redis: null, mysql: null };
+  const vitals: Vitals = {
+    ...{ eventLoopP99Ms: 0, rssBytes: 0, heapUsedBytes: 0, requests: 0, clockOffsets },
+  };
   const meters = createMeters();
   let mysqlAskedAt = Number.NEGATIVE_INFINITY;
 
@@ -77,13 +89,15 @@ export const createHeart = (deps: HeartDeps): Chore & { offsets(): ClockOffsets 
   };
 
   const pulse = async (): Promise<Pulse> => {
-    const { rss, heapUsed } = process.memoryUsage();
+    const { rss: rssBytes, heapUsed: heapUsedBytes } = process.memoryUsage();
+    const { cpu, eventLoopP99Ms } = meters.read();
+    // Before the metrics are read, which report them too.
+    Object.assign(vitals, { rssBytes, heapUsedBytes, eventLoopP99Ms, requests: requests() });
     return {
       ...{ id, name, pid, host, version, startedAt, at: clock.now() },
-      ...{ rssBytes: rss, heapUsedBytes: heapUsed, ...meters.read() },
+      ...{ rssBytes, heapUsedBytes, cpu, eventLoopP99Ms, clockOffsets },
       connected: { redis: redis.isReady(), rabbitmq: broker.ready() },
-      doing: { requests: requests(), jobs: broker.inHand() },
-      clockOffsets,
+      doing: { requests: vitals.requests, jobs: broker.inHand() },
       metrics: (await registry.getMetricsAsJSON()) as unknown as MetricJson[],
     };
   };
@@ -105,7 +119,8 @@ export const createHeart = (deps: HeartDeps): Chore & { offsets(): ClockOffsets 
 
   const chore = repeat(beat, beatMs, log);
   return {
-    offsets: () => clockOffsets,
+    vitals: () => vitals,
+    own: async () => [{ ...(await pulse()), state: 'alive', silentMs: 0 }],
     start: () => {
       void beat().catch(() => undefined);
       chore.start();

@@ -22,6 +22,8 @@ export type GuardDeps = {
   allowed: Allowed;
   clock: Clock;
   log: Log;
+  /** Hears what became of a send to a held prefix. */
+  onDecision?: (decision: 'refused' | 'would_refuse') => void;
 };
 
 export type PumpingGuard = {
@@ -46,6 +48,7 @@ const row = {
 /** The guard of one API process. In shadow mode it only says what it would have refused. */
 export const createPumpingGuard = (deps: GuardDeps): PumpingGuard => {
   const { held, recipients, mode, allowed, clock, log } = deps;
+  const decided = deps.onDecision ?? (() => undefined);
   return {
     check: (caller, phone) => {
       const ofAccount = held.of(caller.accountId);
@@ -56,9 +59,11 @@ export const createPumpingGuard = (deps: GuardDeps): PumpingGuard => {
       if (hold === undefined || hold.until <= now) return;
       if (isAllowed(allowed, caller.accountId, phone)) return;
       if (mode === 'enforce') {
+        decided('refused');
         const refusal = refusalOf(row, hold.until - now, now);
         throw fail('RATE_LIMIT_EXCEEDED', refusalExtras(refusal));
       }
+      decided('would_refuse');
       const { accountId, country, prefix } = hold;
       log.info({ account_id: accountId, country, prefix }, 'send would be refused');
     },

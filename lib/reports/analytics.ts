@@ -1,19 +1,26 @@
 // Analytics of an account: totals beside the period before, over time, as a funnel, and by channel.
-import type { Clock } from '../kernel/clock.ts';
+import { type Clock, day, hour } from '../kernel/clock.ts';
 import { toUsd } from '../kernel/money.ts';
+import { type Histogram, percentile, sizeOf } from './latency.ts';
+import type { RollupStore } from './rollup-store.ts';
 import {
   addCounts,
   type Counts,
   channelNames,
+  countedUntil,
   fillGaps,
   noCounts,
   periodOf,
   rate,
   spanOf,
 } from './rules.ts';
-import type { ReportStore } from './store.ts';
+import type { Dimension, Tally, TotalsStore } from './totals-store.ts';
 
-export type ReportDeps = { reports: ReportStore; clock: Clock };
+export type ReportDeps = {
+  totals: TotalsStore;
+  rollupStore: Pick<RollupStore, 'oldestMark'>;
+  clock: Clock;
+};
 
 const iso = (ms: number): string => new Date(ms).toISOString();
 
@@ -30,51 +37,88 @@ const totalsView = (counts: Counts) => ({
   spend: toUsd(counts.spentMicros),
 });
 
-const collect = async ({ reports, clock }: ReportDeps, accountId: string, days: number) => {
-  const now = clock.now();
-  const { from, to, before } = periodOf(days, now);
-  const spanMs = spanOf(days);
-  const buckets = await reports.count(accountId, { from, to, spanMs });
-  return { now, from, to, before, spanMs, buckets };
+const latencyView = (histogram: Histogram) => ({
+  p50: percentile(histogram, 0.5),
+  p95: percentile(histogram, 0.95),
+  p99: percentile(histogram, 0.99),
+});
+
+const mean = (ms: number, histogram: Histogram): number | null => {
+  const count = sizeOf(histogram);
+  return count === 0 ? null : Math.round(ms / count);
 };
 
-type Collected = Awaited<ReturnType<typeof collect>>;
-
-const frame = (days: number, { from, to, now }: Collected) => ({
-  ...{ period: days, from: iso(from), to: iso(to), as_of: iso(now) },
+const latenciesView = (counts: Counts) => ({
+  mean_delivery_ms: mean(counts.deliverMs, counts.deliver),
+  mean_verification_ms: mean(counts.verifyMs, counts.verify),
+  delivery_ms: latencyView(counts.deliver),
+  verification_ms: latencyView(counts.verify),
 });
+
+/** The frame of every answer: the period, and up to when its messages are counted. */
+const frameOf = async ({ rollupStore, clock }: ReportDeps, accountId: string, days: number) => {
+  const now = clock.now();
+  const { from, to, before } = periodOf(days, now);
+  const until = countedUntil(await rollupStore.oldestMark(accountId), now);
+  const view = { period: days, from: iso(from), to: iso(to), as_of: iso(until) };
+  return { now, from, to, before, view };
+};
+
+const live = ['live'] as const;
+const whole = (tallies: readonly Tally[]): Counts => tallies.reduce<Counts>(addCounts, noCounts);
+
+/** Counts of live messages over whole days, by a dimension or in all. */
+const overDays = (
+  { totals }: ReportDeps,
+  accountId: string,
+  { from, to }: { from: number; to: number },
+  by?: Dimension,
+): Promise<Tally[]> => totals.totals(accountId, { from, to, spanMs: day, by, modes: live });
 
 /** GET /v1/clients/analytics. */
 export const analytics = async (deps: ReportDeps, accountId: string, days: number) => {
-  const collected = await collect(deps, accountId, days);
-  const { before, from } = collected;
-  const earlier = await deps.reports.count(accountId, {
-    from: before,
-    to: from,
-    spanMs: from - before,
-  });
+  const { from, to, before, view } = await frameOf(deps, accountId, days);
+  const [countries, earlier, modes] = await Promise.all([
+    overDays(deps, accountId, { from, to }, 'country'),
+    overDays(deps, accountId, { from: before, to: from }),
+    deps.totals.totals(accountId, {
+      ...{ from, to, spanMs: day, by: 'mode', modes: ['live', 'test'] },
+    }),
+  ]);
+  const byName = countries.toSorted((one, other) => (one.country < other.country ? -1 : 1));
   return {
-    ...frame(days, collected),
-    totals: totalsView(collected.buckets.reduce(addCounts, noCounts)),
-    previous: totalsView(earlier.reduce(addCounts, noCounts)),
+    ...view,
+    totals: totalsView(whole(countries)),
+    previous: totalsView(whole(earlier)),
+    countries: byName
+      .toSorted((one, other) => other.requested - one.requested)
+      .map((tally) => ({ country: tally.country, ...totalsView(tally), ...latenciesView(tally) })),
+    modes: (['live', 'test'] as const).map((mode) => ({
+      mode,
+      ...totalsView(whole(modes.filter((tally) => tally.mode === mode))),
+    })),
   };
 };
 
 /** GET /v1/clients/analytics/timeseries: no span is left out. */
 export const timeseries = async (deps: ReportDeps, accountId: string, days: number) => {
-  const collected = await collect(deps, accountId, days);
-  const points = fillGaps(collected.buckets, collected);
+  const { from, to, now, view } = await frameOf(deps, accountId, days);
+  const spanMs = spanOf(days);
+  const tallies = await deps.totals.totals(accountId, {
+    ...{ from, to, spanMs, by: 'time', modes: live },
+  });
+  const points = fillGaps(tallies, { from, to, spanMs, now });
   return {
-    ...frame(days, collected),
-    interval: spanOf(days) === 3_600_000 ? ('hour' as const) : ('day' as const),
+    ...view,
+    interval: spanMs === hour ? ('hour' as const) : ('day' as const),
     points: points.map((point) => ({ at: iso(point.at), ...totalsView(point) })),
   };
 };
 
 /** GET /v1/clients/analytics/funnel: one cohort, the messages created in the period. */
 export const funnel = async (deps: ReportDeps, accountId: string, days: number) => {
-  const collected = await collect(deps, accountId, days);
-  const totals = collected.buckets.reduce(addCounts, noCounts);
+  const { from, to, view } = await frameOf(deps, accountId, days);
+  const totals = whole(await overDays(deps, accountId, { from, to }));
   const names = ['requested', 'accepted', 'delivered', 'verified'] as const;
   const steps = names.map((name, index) => {
     const before = totals[names[index - 1] ?? name];
@@ -83,21 +127,16 @@ export const funnel = async (deps: ReportDeps, accountId: string, days: number) 
       ...{ rate: rate(totals[name], totals.requested), step_rate: rate(totals[name], before) },
     };
   });
-  return { ...frame(days, collected), steps };
+  return { ...view, steps };
 };
 
 /** GET /v1/clients/analytics/channels: how each channel did, and how fast. */
 export const channels = async (deps: ReportDeps, accountId: string, days: number) => {
-  const collected = await collect(deps, accountId, days);
+  const { from, to, view } = await frameOf(deps, accountId, days);
+  const tallies = await overDays(deps, accountId, { from, to }, 'channel');
   const items = channelNames.map((name) => {
-    const own = collected.buckets.filter(({ channel }) => channel === name);
-    const counts = own.reduce(addCounts, noCounts);
-    const mean = (ms: number, count: number) => (count === 0 ? null : Math.round(ms / count));
-    return {
-      ...{ channel: name, ...totalsView(counts) },
-      mean_delivery_ms: mean(counts.deliverMs, counts.delivered),
-      mean_verification_ms: mean(counts.verifyMs, counts.verified),
-    };
+    const counts = whole(tallies.filter(({ channel }) => channel === name));
+    return { ...{ channel: name, ...totalsView(counts) }, ...latenciesView(counts) };
   });
-  return { ...frame(days, collected), channels: items };
+  return { ...view, channels: items };
 };

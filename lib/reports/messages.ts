@@ -2,9 +2,10 @@
 import { csvLine } from '../kernel/csv.ts';
 import { cursorOf } from '../kernel/cursor.ts';
 import { fail } from '../kernel/errors.ts';
-import { fromMessageId, idTime, toMessageId } from '../kernel/ids.ts';
+import { derivedId, fromMessageId, idTime, toMessageId } from '../kernel/ids.ts';
 import { toUsd } from '../kernel/money.ts';
 import type { MessageFilter, MessageItem, ReportStore } from './store.ts';
+import { stepsOf, stepView } from './timeline.ts';
 
 type Deps = { reports: ReportStore };
 
@@ -52,24 +53,14 @@ export const timeline = async ({ reports }: Deps, accountId: string, messageId: 
   const id = fromMessageId(messageId);
   const item = id && (await reports.find(accountId, id));
   if (!id || !item) throw fail('NOT_FOUND');
-  const steps = await reports.steps(id);
-  return {
-    message: messageView(item),
-    steps: [
-      {
-        at: new Date(idTime(id)).toISOString(),
-        type: 'otp.requested',
-        channel: null,
-        reason: null,
-      },
-      ...steps.map(({ at, type, data }) => ({
-        at: new Date(at).toISOString(),
-        type,
-        channel: (data.channel as string | null | undefined) ?? null,
-        reason: (data.failure_reason as string | null | undefined) ?? null,
-      })),
-    ],
-  };
+  const events = await reports.events(id);
+  const eventIds = [...events.map((event) => event.id), derivedId(id, 'otp.completed')];
+  const [postings, attempts] = await Promise.all([
+    reports.postings(accountId, id),
+    reports.webhookAttempts(accountId, eventIds),
+  ]);
+  const steps = stepsOf({ requestedAt: idTime(id), events, postings, attempts });
+  return { message: messageView(item), steps: steps.map(stepView) };
 };
 
 const columns = [

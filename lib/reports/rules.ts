@@ -1,6 +1,7 @@
-// Reports: which time a period is, and what counts over it come to.
-import { day, hour } from '../kernel/clock.ts';
+// Reports: which time a period is, what counts over it come to, and when a marked hour is counted again.
+import { day, hour, second } from '../kernel/clock.ts';
 import type { ChannelName } from '../messages/rules.ts';
+import { addHistograms, emptyHistogram, type Histogram } from './latency.ts';
 
 export type Counts = {
   requested: number;
@@ -12,11 +13,15 @@ export type Counts = {
   spentMicros: number;
   deliverMs: number;
   verifyMs: number;
+  /** From acceptance to arrival, and to the code. */
+  deliver: Histogram;
+  verify: Histogram;
 };
 
 export const noCounts: Counts = {
   ...{ requested: 0, accepted: 0, delivered: 0, verified: 0, failed: 0, expired: 0 },
   ...{ spentMicros: 0, deliverMs: 0, verifyMs: 0 },
+  ...{ deliver: emptyHistogram, verify: emptyHistogram },
 };
 
 export const addCounts = (one: Counts, other: Counts): Counts => ({
@@ -29,6 +34,8 @@ export const addCounts = (one: Counts, other: Counts): Counts => ({
   spentMicros: one.spentMicros + other.spentMicros,
   deliverMs: one.deliverMs + other.deliverMs,
   verifyMs: one.verifyMs + other.verifyMs,
+  deliver: addHistograms(one.deliver, other.deliver),
+  verify: addHistograms(one.verify, other.verify),
 });
 
 /** A share from 0 to 1 with four decimals; null where there is nothing to have a share of. */
@@ -59,3 +66,18 @@ export const fillGaps = (
 };
 
 export const channelNames: readonly ChannelName[] = ['whatsapp', 'telegram'];
+
+/** Marks of one slot are one row, and what happens within a slot is counted once. */
+export const slotMs = 2 * second;
+
+/** How far the clocks of two processes may differ: a slot is over when it is over for all of them. */
+const clockSkewMs = 2 * second;
+
+export const slotOf = (now: number): number => Math.floor(now / slotMs);
+
+/** The last slot that is over for every process. */
+export const dueSlot = (now: number): number => slotOf(now - clockSkewMs) - 1;
+
+/** Up to when everything is counted, given the slot of the oldest mark (ms). */
+export const countedUntil = (oldest: number | undefined, now: number): number =>
+  oldest === undefined ? now : Math.min(oldest * slotMs, now);

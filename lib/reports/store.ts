@@ -1,7 +1,8 @@
-// Messages as their owner reads them: pages of a list, the steps of one, and counts over days.
+// Messages as their owner reads them: pages of a list and the steps of one.
 import type { Database } from '../infra/mysql.ts';
-import { idAt, idBytes, idText } from '../kernel/ids.ts';
+import { idAt, idBytes, idText, idTime } from '../kernel/ids.ts';
 import type { ChannelName, MessageStatus, Mode } from '../messages/rules.ts';
+import type { Attempt, MessageEvent, Posted } from './timeline.ts';
 
 type Row = Record<string, unknown>;
 
@@ -36,42 +37,6 @@ const toItem = (row: Row) => ({
 
 export type MessageItem = ReturnType<typeof toItem>;
 
-/** Counts of messages that were created in one span of time, over one channel. */
-export type Bucket = {
-  /** Begin of the span, ms. */
-  at: number;
-  channel: ChannelName | null;
-  requested: number;
-  accepted: number;
-  delivered: number;
-  verified: number;
-  failed: number;
-  expired: number;
-  spentMicros: number;
-  deliverMs: number;
-  verifyMs: number;
-};
-
-const toBucket = (row: Row): Bucket => ({
-  at: Number(row.bucket),
-  channel: row.channel as ChannelName | null,
-  requested: Number(row.requested),
-  accepted: Number(row.accepted),
-  delivered: Number(row.delivered),
-  verified: Number(row.verified),
-  failed: Number(row.failed),
-  expired: Number(row.expired),
-  spentMicros: Number(row.spent),
-  deliverMs: Number(row.deliver_ms),
-  verifyMs: Number(row.verify_ms),
-});
-
-// A message that arrived was delivered whether or not a receipt said so: a verification proves it.
-const arrived = '(delivered_at IS NOT NULL OR read_at IS NOT NULL OR verified_at IS NOT NULL)';
-
-// The creation of a row is in its id (UUIDv7): the first 48 bits are milliseconds.
-const created = 'CONV(HEX(SUBSTR(id, 1, 6)), 16, 10)';
-
 export type ReportStore = ReturnType<typeof createReportStore>;
 
 export const createReportStore = (db: Database) => ({
@@ -98,42 +63,45 @@ export const createReportStore = (db: Database) => ({
     return row === undefined ? undefined : toItem(row);
   },
 
-  /** What happened to a message, in the order in which it happened. */
-  steps: async (id: string) => {
-    const rows = await db<Row>('message_events')
-      .where({ message_id: idBytes(id) })
-      .orderBy(['at', 'event_id']);
+  /** The events of a message. */
+  events: async (id: string): Promise<MessageEvent[]> => {
+    const rows = await db<Row>('message_events').where({ message_id: idBytes(id) });
     return rows.map((row) => ({
+      id: (row.event_id as Buffer).toString('hex'),
       at: Number(row.at),
       type: String(row.type),
-      requestId: String(row.request_id),
-      data: (typeof row.data === 'string' ? JSON.parse(row.data) : row.data) as Record<
-        string,
-        unknown
-      >,
+      data: typeof row.data === 'string' ? JSON.parse(row.data) : row.data,
     }));
   },
 
-  /** Live messages that were created in [from, to), counted by spans of `spanMs` and by channel. */
-  count: async (
-    accountId: string,
-    { from, to, spanMs }: { from: number; to: number; spanMs: number },
-  ): Promise<Bucket[]> => {
-    const [rows] = (await db.raw(
-      `SELECT FLOOR(${created} / ?) * ? AS bucket, channel, COUNT(*) AS requested,
-         SUM(accepted_at IS NOT NULL) AS accepted, SUM(${arrived}) AS delivered,
-         SUM(status = 'verified') AS verified, SUM(status = 'failed') AS failed,
-         SUM(status = 'expired') AS expired,
-         SUM(CASE WHEN plan = 'pay_per_success' AND status = 'verified' THEN price_micros
-           WHEN plan = 'per_message' AND accepted_at IS NOT NULL AND status <> 'failed' THEN price_micros
-           ELSE 0 END) AS spent,
-         COALESCE(SUM(delivered_at - accepted_at), 0) AS deliver_ms,
-         COALESCE(SUM(verified_at - accepted_at), 0) AS verify_ms
-       FROM messages
-       WHERE account_id = ? AND id >= ? AND id < ? AND mode = 'live'
-       GROUP BY bucket, channel ORDER BY bucket`,
-      [spanMs, spanMs, idBytes(accountId), idBytes(idAt(from)), idBytes(idAt(to))],
-    )) as [Row[]];
-    return rows.map(toBucket);
+  /** What a message was charged, and what it gave back. */
+  postings: async (accountId: string, id: string): Promise<Posted[]> => {
+    const rows = await db<Row>('ledger')
+      .where({ account_id: idBytes(accountId) })
+      .whereIn('reference', [`charge:${id}`, `refund:${id}`]);
+    return rows.map((row) => ({
+      at: idTime(idText(row.id as Buffer)),
+      kind: row.kind as 'charge' | 'refund',
+      amountMicros: Number(row.amount_micros),
+    }));
+  },
+
+  /** Every attempt at telling the account's webhook of these events (hex ids). */
+  webhookAttempts: async (accountId: string, eventIds: readonly string[]): Promise<Attempt[]> => {
+    const rows = await db<Row>('webhook_deliveries AS d')
+      .join('webhook_attempts AS a', 'a.delivery_id', 'd.id')
+      .where({ 'd.account_id': idBytes(accountId) })
+      .whereIn(
+        'd.event_id',
+        eventIds.map((eventId) => Buffer.from(eventId, 'hex')),
+      )
+      .select('d.type', 'a.number', 'a.at', 'a.status', 'a.reason');
+    return rows.map((row) => ({
+      at: Number(row.at),
+      event: String(row.type),
+      number: Number(row.number),
+      httpStatus: numberOrNull(row.status),
+      reason: row.reason === null ? null : String(row.reason),
+    }));
   },
 });

@@ -201,8 +201,9 @@ export const renewRecoveryCodes = async (
   proof: Proof,
 ): Promise<string[]> => {
   if (!(await deps.factors.isEnabled(account.id))) throw nothingSetUp();
-  await requireFactor(deps, account, proof);
+  // Before the proof, which may be a code that is used up by it: after it nothing may be refused for want of room.
   const { codes, ...kept } = await newRecoverySet(deps.passwords);
+  await requireFactor(deps, account, proof);
   await deps.factors.replaceRecoveryCodes(account.id, kept);
   return codes;
 };

@@ -113,6 +113,8 @@ const createCounter = (redis: RedisClient, prefix: string, row: Row, clock: Cloc
         await limiter.consume(subject);
       } catch (error) {
         if (!(error instanceof RateLimiterRes)) throw error;
+        // Refused, so not looked at: it takes nothing either.
+        await limiter.reward(subject);
         throw refused(row, error.msBeforeNext, clock.now());
       }
     },

@@ -1,8 +1,9 @@
-// What customers read about their messages: filters against a brute-force model, cursors while rows arrive, analytics.
+// What customers read about their messages: filters against a brute-force model, cursors while rows arrive, steps, CSV.
 import test from 'ava';
 import { day, hour } from '../../lib/kernel/clock.ts';
-import { idAt, idBytes, toMessageId } from '../../lib/kernel/ids.ts';
+import { toMessageId } from '../../lib/kernel/ids.ts';
 import { createHandClock } from '../support/hand-clock.ts';
+import { insertMessages, type Made, statuses } from '../support/made-messages.ts';
 import { type Customer, eventually, type Stack, startStack } from '../support/stack.ts';
 
 let stack: Stack;
@@ -12,46 +13,6 @@ test.before(async () => {
   stack = await startStack('reports', { clock });
 });
 test.after.always(() => stack?.close());
-
-let made = 0;
-const idOf = (at: number): string => {
-  made += 1;
-  return `${idAt(at).slice(0, 14)}7000-8000-${String(made).padStart(12, '0')}`;
-};
-
-type Made = { id: string; at: number; status: string; channel: string | null; mode: string };
-
-const statuses = ['sent', 'verified', 'failed', 'expired'] as const;
-const channels = ['whatsapp', 'telegram', null] as const;
-
-/** Messages spread over the last days, one of every kind after the other. */
-const insert = async (
-  { accountId }: Customer,
-  count: number,
-  spreadMs: number,
-): Promise<Made[]> => {
-  const now = clock.now();
-  const all = Array.from({ length: count }, (_, index): Made => {
-    const at = Math.floor(now - ((index * 7919) % count) * (spreadMs / count));
-    return {
-      ...{ id: idOf(at), at, status: statuses[index % 4] ?? 'sent' },
-      ...{ channel: channels[index % 3] ?? null, mode: index % 5 === 0 ? 'test' : 'live' },
-    };
-  });
-  await stack.api.db.batchInsert(
-    'messages',
-    all.map(({ id, at, status, channel, mode }) => ({
-      ...{ id: idBytes(id), account_id: idBytes(accountId), mode, origin: 'send', status, channel },
-      ...{ phone: '+14155550123', country: 'US', request_id: 'r', plan: 'pay_per_success' },
-      ...{ price_micros: 50_000, accepted_at: channel ? at + 10 : null },
-      delivered_at: channel && status !== 'failed' ? at + 1_010 : null,
-      verified_at: status === 'verified' ? at + 20_010 : null,
-      failure_reason: status === 'failed' ? 'not_on_channel' : null,
-    })),
-    200,
-  );
-  return all.toSorted((one, other) => (one.id < other.id ? 1 : -1));
-};
 
 const walk = async (customer: Customer, query: string): Promise<string[]> => {
   const ids: string[] = [];
@@ -92,8 +53,8 @@ const fits = (one: Made, { status, channel, mode, from, to }: Filter): boolean =
 
 test.serial('every combination of filters lists what a model lists, page by page', async (t) => {
   const customer = await stack.customer();
-  await insert(await stack.customer(), 20, day);
-  const all = await insert(customer, 240, 3 * day);
+  await insertMessages(stack, await stack.customer(), 20, day);
+  const all = await insertMessages(stack, customer, 240, 3 * day);
   const now = clock.now();
   const spans: [number | undefined, number | undefined][] = [
     [undefined, undefined],
@@ -122,10 +83,10 @@ test.serial(
   'a walk sees each row once while others arrive, and bad queries name their field',
   async (t) => {
     const customer = await stack.customer();
-    const first = await insert(customer, 9, hour);
+    const first = await insertMessages(stack, customer, 9, hour);
     const page = (await customer.live.get('/v1/clients/otps?limit=5')).data;
     clock.forward(1_000);
-    await insert(customer, 4, 1);
+    await insertMessages(stack, customer, 4, 1);
     const rest = await walk(customer, `limit=5&before=${page.next_before}`);
     const seen = [
       ...(page.items as { message_id: string }[]).map((item) => item.message_id),
@@ -192,87 +153,7 @@ test.serial('lists are read by an index alone', async (t) => {
   }
 });
 
-test.serial('totals, funnel, series and channels come to what a recount comes to', async (t) => {
-  const customer = await stack.customer();
-  const all = (await insert(customer, 300, 6 * day)).filter(({ mode }) => mode === 'live');
-  const get = async (path: string, period: number) =>
-    (await customer.live.get(`/v1/clients/analytics${path}?period=${period}`)).data;
-  const days = 5;
-  const begin = (Math.floor(clock.now() / day) + 1 - days) * day;
-  const inside = all.filter(({ at }) => at >= begin);
-  const count = (some: Made[], is: (one: Made) => boolean) => some.filter(is).length;
-  const expected = {
-    requested: inside.length,
-    accepted: count(inside, ({ channel }) => channel !== null),
-    verified: count(inside, ({ status }) => status === 'verified'),
-    failed: count(inside, ({ status }) => status === 'failed'),
-    expired: count(inside, ({ status }) => status === 'expired'),
-  };
-  const { totals, previous } = (await get('', days)) as Record<string, Record<string, number>>;
-  t.like(totals, expected);
-  t.is(totals?.spend, Math.round(expected.verified * 0.05 * 1e6) / 1e6);
-  t.is(previous?.requested, all.length - inside.length);
-
-  const series = await get('/timeseries', days);
-  const points = series.points as { at: string; requested: number; verified: number }[];
-  t.is(series.interval, 'day');
-  t.is(points.length, days);
-  t.is(
-    points.reduce((sum, point) => sum + point.requested, 0),
-    expected.requested,
-  );
-  const [first] = points;
-  t.is(first?.at, new Date(begin).toISOString());
-  t.is(
-    first?.requested,
-    count(inside, ({ at }) => at < begin + day),
-  );
-  const hours = (await get('/timeseries', 1)).points as { at: string }[];
-  t.is(
-    hours.length,
-    Math.floor((clock.now() % day) / hour) + 1,
-    'hours that have begun, none left out',
-  );
-
-  const { steps } = (await get('/funnel', days)) as { steps: { step: string; count: number }[] };
-  t.deepEqual(
-    steps.map(({ step }) => step),
-    ['requested', 'accepted', 'delivered', 'verified'],
-  );
-  t.is(steps[0]?.count, expected.requested);
-  t.is(steps[3]?.count, expected.verified);
-
-  const { channels: list } = (await get('/channels', days)) as {
-    channels: { channel: string; requested: number; mean_delivery_ms: number }[];
-  };
-  for (const name of ['whatsapp', 'telegram']) {
-    const own = list.find(({ channel }) => channel === name);
-    t.is(
-      own?.requested,
-      count(inside, ({ channel }) => channel === name),
-    );
-  }
-  for (const period of ['0', '366', 'x', '1.5']) {
-    for (const path of ['', '/timeseries', '/funnel', '/channels']) {
-      const answer = await customer.live.get(`/v1/clients/analytics${path}?period=${period}`);
-      t.like(answer.error, { code: 'VALIDATION_ERROR', details: [{ field: 'period' }] });
-    }
-  }
-});
-
-test.serial('an account without messages has zeros and no rates', async (t) => {
-  const { live } = await stack.customer();
-  const { totals } = (await live.get('/v1/clients/analytics')).data as { totals: object };
-  t.like(totals, {
-    requested: 0,
-    verified: 0,
-    spend: 0,
-    delivery_rate: null,
-    conversion_rate: null,
-  });
-});
-
-test.serial('a message shows every step it took, and all of them export as CSV', async (t) => {
+test.serial('a message shows what became of it, and all of them export as CSV', async (t) => {
   const customer = await stack.customer();
   const phone = stack.phone();
   const sent = await customer.live.send(phone.number);

@@ -10,10 +10,12 @@ import { createRecipientKeys } from '../../lib/kernel/recipients.ts';
 import { createLiveStore } from '../../lib/otp/store.ts';
 import { seedAccounts } from './accounts.ts';
 import { watchBackground } from './background.ts';
+import { measureCharges } from './charges.ts';
 import { runCycles } from './cycles.ts';
 import { deleteKeys, enginePids, engineVersions, makePlaces, type Places } from './engines.ts';
 import { createEnroll } from './enrollments.ts';
 import { startLoadGenerator } from './load-client.ts';
+import { measureLogins } from './logins.ts';
 import { help, type Options, readOptions } from './options.ts';
 import { phoneOf } from './recipients.ts';
 import { type Result, resultOf } from './result.ts';
@@ -29,6 +31,7 @@ import {
   stopProcesses,
 } from './stack.ts';
 import { printResult } from './table.ts';
+import { chargesVerdict, loginsVerdict, type Verdict } from './targets.ts';
 
 const learnAtOnce = 1_000;
 
@@ -92,7 +95,17 @@ const measure = async (
   };
   try {
     const rounds = await runCycles(bench, options.operations, sayRound(session));
-    return resultOf(rounds, { startedAt, options, engines, watched: productNames });
+    const extras: Verdict[] = [];
+    if (options.extras.includes('logins')) {
+      session.say('  sends beside a storm of logins…');
+      extras.push(loginsVerdict(await measureLogins(bench)));
+    }
+    if (options.extras.includes('charges')) {
+      session.say('  filling the queue of the billing worker…');
+      const accountId = ids[0] ?? '';
+      extras.push(chargesVerdict(await measureCharges(session, { env, db, accountId })));
+    }
+    return resultOf(rounds, { startedAt, options, engines, watched: productNames, extras });
   } finally {
     load.close();
     await background.close().catch(() => undefined);

@@ -2,6 +2,9 @@
 import { parseArgs } from 'node:util';
 import type { Operation } from './load-orders.ts';
 
+/** What is measured by itself, behind the rounds. */
+export type Extra = 'charges' | 'logins';
+
 export type Options = {
   cycles: number;
   seconds: number;
@@ -12,6 +15,8 @@ export type Options = {
   receipts: boolean;
   /** The operations to measure, in order. */
   operations: readonly Operation[];
+  /** Measurements beside them, each with a target of its own. */
+  extras: readonly Extra[];
   json: boolean;
   check: boolean;
   /** Processes of the product to profile. */
@@ -29,7 +34,8 @@ The rounds alternate: bare, send, deliver, verify, totp, bare, send, …
   --warmup <n>        untimed seconds before it (2)
   --connections <n>   connections of the load generator, one request each at a time (64)
   --accounts <n>      customers the requests are spread over (1500)
-  --only <names>      some of bare,send,deliver,verify,totp
+  --only <names>      some of bare,send,deliver,verify,totp; charges (what the billing worker posts a second);
+                      logins (a send beside 200 parallel logins)
   --no-receipts       the simulated WhatsApp reports neither sent nor delivered
   --quick             one cycle of short rounds, to see that it runs; its figures say little
   --json              the result as JSON on standard output, the table on standard error
@@ -46,7 +52,7 @@ const flags = {
   warmup: { type: 'string', default: '2' },
   connections: { type: 'string', default: '64' },
   accounts: { type: 'string', default: '1500' },
-  only: { type: 'string', default: 'bare,send,deliver,verify,totp' },
+  only: { type: 'string', default: 'bare,send,deliver,verify,totp,charges,logins' },
   receipts: { type: 'boolean', default: true },
   quick: { type: 'boolean', default: false },
   json: { type: 'boolean', default: false },
@@ -63,11 +69,17 @@ const numberOf = (name: string, text: string, min: number): number => {
 
 const known: readonly Operation[] = ['bare', 'send', 'deliver', 'verify', 'totp'];
 
-const operationsOf = (text: string): Operation[] => {
-  const names = text.split(',').map((name) => name.trim());
-  const wrong = names.find((name) => !known.includes(name as Operation));
-  if (wrong !== undefined) throw new Error(`--only takes ${known.join(', ')}, not "${wrong}".`);
-  return known.filter((name) => names.includes(name));
+const knownExtras: readonly Extra[] = ['charges', 'logins'];
+
+const chosen = (text: string): Pick<Options, 'operations' | 'extras'> => {
+  const names = new Set(text.split(',').map((name) => name.trim()));
+  const all: readonly string[] = [...known, ...knownExtras];
+  const wrong = [...names].find((name) => !all.includes(name));
+  if (wrong !== undefined) throw new Error(`--only takes ${all.join(', ')}, not "${wrong}".`);
+  return {
+    operations: known.filter((name) => names.has(name)),
+    extras: knownExtras.filter((name) => names.has(name)),
+  };
 };
 
 /** Reads the options; undefined when help was asked for. @throws Error with what is wrong */
@@ -82,7 +94,7 @@ export const readOptions = (args: readonly string[]): Options | undefined => {
     warmupSeconds: values.quick ? 1 : numberOf('warmup', values.warmup, 0),
     connections: whole('connections'),
     accounts: whole('accounts'),
-    operations: operationsOf(values.only),
+    ...chosen(values.only),
     receipts: values.receipts,
     json: values.json,
     check: values.check,

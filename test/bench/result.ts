@@ -43,6 +43,8 @@ export const resultOf = (
     options: Options;
     engines: EngineVersions;
     watched: readonly string[];
+    /** Of the measurements beside the rounds. */
+    extras: readonly Verdict[];
   },
 ): Result => {
   const names = [...new Set(rounds.map(({ operation }) => operation))];
@@ -51,9 +53,11 @@ export const resultOf = (
     operations.map((one) => [one.operation, one]),
   );
   const memory = Object.fromEntries(
-    about.watched.map((name) => [name, memoryFigures(name, rounds)]),
+    rounds.length === 0
+      ? []
+      : about.watched.map((name) => [name, memoryFigures(name, rounds)] as const),
   );
-  const verdicts = [...ratioVerdicts(byName), ...memoryVerdicts(memory)];
+  const verdicts = [...ratioVerdicts(byName), ...about.extras, ...memoryVerdicts(memory)];
   const mistakes = soundness(operations);
   const machine = describeMachine();
   return {

@@ -43,6 +43,8 @@ export const makeEnvironment = async (
       NODE_ENV: 'production',
       // Hardly anybody verifies here: the guard counts as it does in production, and refuses nothing.
       FRAUD_GUARD: 'shadow',
+      // The visitors of the storm of logins are told apart by the address that a proxy would name.
+      TRUSTED_PROXIES: '1',
       KEY_PREFIX: product.prefix,
       BARE_KEY_PREFIX: bare.prefix,
       BARE_AMQP_URL: bare.amqp,
@@ -103,6 +105,17 @@ export const startProcesses = async (
     ...bareNames.map((name) => supervisor.start(bareProgram(name, env))),
     ...lines.map((line) => supervisor.start(serviceProgram(line, given))),
   ]);
+};
+
+/** Starts one process of the product again. */
+export const startProcess = async (
+  { supervisor }: Session,
+  env: NodeJS.ProcessEnv,
+  name: string,
+): Promise<void> => {
+  const line = procfile.processes.find((one) => one.name === name);
+  if (!line) throw new Error(`the Procfile has no ${name}`);
+  await supervisor.start(serviceProgram(line, { root, env }));
 };
 
 /** Ends all processes, those that take requests first. */

@@ -48,6 +48,18 @@ export const ratioVerdicts = ({ bare, send, deliver, verify, totp }: Figures): V
     : []),
 ];
 
+const minCharges = 10_000;
+
+/** Charges that the billing worker posts a second when its queue is full. */
+export const chargesVerdict = (perSecond: number): Verdict =>
+  atLeast('charges posted for one account, a second', perSecond, minCharges);
+
+const maxStorm = 1.5;
+
+/** The p99 of a send beside 200 parallel logins, against that of an idle service. */
+export const loginsVerdict = ({ idleMs, stormMs }: { idleMs: number; stormMs: number }): Verdict =>
+  atMost('send beside 200 parallel logins / alone, p99', stormMs / idleMs, maxStorm);
+
 /** Memory of each process of the product: its most, and its growth where there were enough cycles. */
 export const memoryVerdicts = (memory: Record<string, MemoryFigures>): Verdict[] =>
   Object.entries(memory).flatMap(([name, { maxMb, growth }]) => [

@@ -58,9 +58,9 @@ test('a process says what it is and does; one that ends as it should leaves no t
   t.true((whatsapp?.rssBytes ?? 0) > 10_000_000);
   t.true((whatsapp?.startedAt ?? 0) <= (whatsapp?.at ?? 0));
   // The engines run on this machine: their clocks are this one.
-  await eventually(t, () => (heart.offsets().redis === null ? undefined : true));
-  t.true(Math.abs(heart.offsets().redis ?? 1e9) < 1_000);
-  t.true(Math.abs(heart.offsets().mysql ?? 1e9) < 1_000);
+  await eventually(t, () => (heart.vitals().clockOffsets.redis === null ? undefined : true));
+  t.true(Math.abs(heart.vitals().clockOffsets.redis ?? 1e9) < 1_000);
+  t.true(Math.abs(heart.vitals().clockOffsets.mysql ?? 1e9) < 1_000);
   await heart.stop();
   t.deepEqual(
     (await pulses.readPulses()).map(({ name }) => name),
@@ -75,8 +75,8 @@ test('an engine that is away costs a beat and nothing else', async (t) => {
   redis.disconnect();
   const heart = heartOf('api');
   heart.start();
-  await eventually(t, () => (heart.offsets().mysql === null ? undefined : true));
-  t.is(heart.offsets().redis, null);
+  await eventually(t, () => (heart.vitals().clockOffsets.mysql === null ? undefined : true));
+  t.is(heart.vitals().clockOffsets.redis, null);
   await t.notThrowsAsync(heart.stop());
   await close();
 });

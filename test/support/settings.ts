@@ -25,6 +25,9 @@ export const shared = {
   stripe: { secretKey: 'sk_stripe_test', webhookSecret: 'whsec_stripe_test' },
 } as const;
 
+/** The token of the ops listener under test. */
+export const opsToken = 'test-ops-token-0123456789';
+
 /** The environment of a process under test; `more` wins. */
 export const testEnvironment = (
   engines: EngineUrls,
@@ -34,6 +37,8 @@ export const testEnvironment = (
   LOG_LEVEL: 'silent',
   HOST: '127.0.0.1',
   PORT: '0',
+  OPS_PORT: '0',
+  OPS_TOKEN: opsToken,
   MYSQL_URL: engines.mysql,
   REDIS_URL: engines.redis,
   AMQP_URL: engines.amqp,

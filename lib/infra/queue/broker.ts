@@ -4,7 +4,7 @@ import type { Job } from '../../jobs.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Log } from '../../kernel/log.ts';
 import { createConnection } from './connection.ts';
-import type { Consumer } from './consumer.ts';
+import type { Consumer, OnJob } from './consumer.ts';
 import { declare } from './declare.ts';
 import { BrokerUnavailable } from './errors.ts';
 import { createGuard } from './guard.ts';
@@ -24,6 +24,8 @@ export type BrokerOptions = {
   isOutage(error: unknown): boolean;
   /** How long the broker may take to confirm; default 10 s. */
   publishTimeoutMs?: number;
+  /** Hears of every job that was settled. */
+  onJob?: OnJob;
   /** Sees every channel when it is opened: tests provoke its errors. */
   onChannel?: (role: string, channel: Channel) => void;
 };
@@ -58,7 +60,7 @@ export type Broker = {
   inHand(): Record<string, number>;
   /**
    * Counters since the start (published, returned, nacked, unknown, refused, replyLost, reconnects, channelDeaths,
-   * cancelled, `<job>.<outcome>`), and `unconfirmed` as it is now.
+   * cancelled, `<job>.published`, `<job>.<outcome>`), and `unconfirmed` as it is now.
    */
   stats(): Record<string, number>;
   /** Stops the consumers (25 s at most), waits a moment for confirms, then disconnects; never throws. */
@@ -117,12 +119,15 @@ const createSides = (options: BrokerOptions, onReady: () => void) => {
     ...{ urls, log, onReconnect, name: `${processName} consume` },
     consumers: {
       ...{ publisher, clock, log, isOutage, guard, redeclare },
-      onHandled: (job, kind) => counts.add(`${job}.${kind}`),
+      onHandled: (done) => {
+        counts.add(`${done.job}.${done.outcome}`);
+        options.onJob?.(done);
+      },
       onCancelled: () => counts.add('cancelled'),
     },
     onChange: onReady,
   });
-  return { publisher, publishing, receiving, counts: counts.all };
+  return { publisher, publishing, receiving, counts };
 };
 
 /** The broker of a process. @throws Error when an address is no URL; nothing is connected before `start` */
@@ -143,11 +148,13 @@ export const createBroker = (options: BrokerOptions): Broker => {
       await up.promise;
     },
     // Asynchronous also in what JSON refuses: a caller has one place for errors.
-    publish: async (job, payload, publishOptions) =>
-      publisher.send('job', job.name, encode(payload), {
+    publish: async (job, payload, publishOptions) => {
+      await publisher.send('job', job.name, encode(payload), {
         ...freshProperties(publishOptions, clock.now()),
         mandatory: true,
-      }),
+      });
+      counts.add(`${job.name}.published`);
+    },
     emit: async (type, body, publishOptions) =>
       publisher.send('events', type, encode(body), freshProperties(publishOptions, clock.now())),
     replyAddress: receiving.replies.address,
@@ -158,7 +165,7 @@ export const createBroker = (options: BrokerOptions): Broker => {
       receiving.consume(job, handle, prefetch),
     depth: receiving.depth,
     inHand: receiving.inHand,
-    stats: () => ({ ...publisher.counts(), ...counts }),
+    stats: () => ({ ...publisher.counts(), ...counts.all }),
     close: async () => {
       up.reject(new BrokerUnavailable('this process is closing'));
       // Jobs that are being finished still publish what became of them.

@@ -3,7 +3,7 @@ import type { ChannelModel, ConsumeMessage } from 'amqplib';
 import type { Job } from '../../jobs.ts';
 import { describeError } from '../../kernel/redact.ts';
 import { giveBack, type Lane, type LaneDeps, openLane } from './lane.ts';
-import { type Handler, type Outcome, readMeta } from './message.ts';
+import { type Handler, type Meta, type Outcome, readMeta } from './message.ts';
 import { type SettlementDeps, settle } from './settlement.ts';
 import { againQueue } from './topology.ts';
 
@@ -21,8 +21,19 @@ export type AttachableConsumer = Consumer & {
   detach(): void;
 };
 
-export type ConsumerDeps = SettlementDeps &
-  LaneDeps & { onHandled(job: string, outcome: Outcome['kind']): void };
+export type ConsumerDeps = SettlementDeps & LaneDeps & { onHandled: OnJob };
+
+/** A job that was settled. */
+export type SettledJob = {
+  job: string;
+  outcome: Outcome['kind'];
+  meta: Meta;
+  /** How long it was worked on, ms. */
+  ms: number;
+  /** From its publication until it was taken up, ms. */
+  waitedMs: number;
+};
+export type OnJob = (settled: SettledJob) => void;
 
 const stopWithinMs = 25_000;
 /** For what the broker must answer when a consumer stops. */
@@ -53,10 +64,13 @@ export const createConsumer = <P>(
   const work = async (message: ConsumeMessage, lane: Lane): Promise<void> => {
     const meta = readMeta(message, attempts);
     const { queue } = lane;
+    const startedAt = performance.now();
+    const waitedMs = deps.clock.now() - meta.firstPublishedAtMs;
     try {
       const received = { message, meta, queue, held: () => lane.open };
-      const kind = await settle(deps, job, handle, received);
-      deps.onHandled(job.name, kind);
+      const outcome = await settle(deps, job, handle, received);
+      const ms = performance.now() - startedAt;
+      deps.onHandled({ job: job.name, outcome, meta, ms, waitedMs });
       lane.acks.finished(message.fields.deliveryTag);
     } catch (error) {
       const reason = describeError(error);

@@ -1,0 +1,91 @@
+// Who may pass: the bearer of the token, or a browser that gave it at the login; everybody else gets a 401.
+import type { Context as KoaContext, Middleware, Next } from 'koa';
+import type { Clock } from '../../lib/kernel/clock.ts';
+import { ServiceError } from '../../lib/kernel/errors.ts';
+import { equalInConstantTime } from '../../lib/kernel/secrets.ts';
+import { readRawBody } from '../body.ts';
+import type { Context } from '../envelope.ts';
+import { loginPage } from './login-page.ts';
+import { csrfOf, readSession } from './session.ts';
+
+export const cookieName = 'tessera_ops';
+export const loginPath = '/ops/login';
+
+/** Somebody who passed; `csrf` is what the forms of a browser must carry, undefined for a bearer. */
+export type OpsCaller = { actor: string; csrf: string | undefined };
+
+const actorPattern = /^[\w .@+-]{1,60}$/;
+
+/** A name as people wrote it, when it can stand in the audit log. */
+export const readActor = (name: unknown): string | undefined =>
+  typeof name === 'string' && actorPattern.test(name.trim()) ? name.trim() : undefined;
+
+export type AuthDeps = { token: string; clock: Clock };
+
+const byBearer = ({ token }: AuthDeps, ctx: KoaContext): OpsCaller | undefined => {
+  const [, given = ''] = /^Bearer (\S+)$/i.exec(ctx.get('Authorization')) ?? [];
+  if (!equalInConstantTime(given, token)) return undefined;
+  return { actor: readActor(ctx.get('X-Ops-Actor')) ?? 'token', csrf: undefined };
+};
+
+const byCookie = ({ token, clock }: AuthDeps, ctx: KoaContext): OpsCaller | undefined => {
+  const cookie = ctx.cookies.get(cookieName);
+  if (cookie === undefined) return undefined;
+  const session = readSession(token, cookie, { now: clock.now(), equal: equalInConstantTime });
+  return session && { actor: session.actor, csrf: csrfOf(token, cookie) };
+};
+
+const isForm = (ctx: KoaContext): boolean => Boolean(ctx.is('urlencoded'));
+
+const wantsPage = (ctx: KoaContext): boolean =>
+  (ctx.method === 'GET' || isForm(ctx)) && ctx.accepts('json', 'html') === 'html';
+
+const maxFormBytes = 64 * 1024;
+
+/** The fields of a form; read once, whoever asks. @throws PAYLOAD_TOO_LARGE */
+export const readForm = async (ctx: KoaContext): Promise<URLSearchParams> => {
+  ctx.state.form ??= isForm(ctx)
+    ? new URLSearchParams((await readRawBody(ctx.req, maxFormBytes)).toString('utf8'))
+    : new URLSearchParams();
+  return ctx.state.form as URLSearchParams;
+};
+
+/** 401: people get the form, programs the envelope. */
+export const answerUnauthorized = (ctx: Context, problem?: string): void => {
+  ctx.status = 401;
+  ctx.set('WWW-Authenticate', 'Bearer');
+  if (problem !== undefined || wantsPage(ctx as unknown as KoaContext)) {
+    ctx.type = 'text/html; charset=utf-8';
+    ctx.body = loginPage({ action: loginPath, problem });
+    return;
+  }
+  ctx.type = 'application/json';
+  const message = 'The token of the ops listener is missing or not correct.';
+  ctx.body = JSON.stringify({
+    error: { code: 'INVALID_TOKEN', message, request_id: ctx.state.requestId },
+  });
+};
+
+/** A write from a browser must prove that it comes from our own page. @throws REAUTH_REQUIRED */
+const requireOwnPage = async (ctx: KoaContext, csrf: string): Promise<void> => {
+  if (ctx.method === 'GET' || ctx.method === 'HEAD') return;
+  const origin = ctx.get('Origin');
+  const foreign = origin !== '' && URL.parse(origin)?.host !== ctx.host;
+  const word = isForm(ctx) ? (await readForm(ctx)).get('csrf') : ctx.get('X-CSRF-Token');
+  if (foreign || !equalInConstantTime(word ?? '', csrf)) {
+    const message = 'This write does not come from the console. Reload the page.';
+    throw new ServiceError('REAUTH_REQUIRED', {}, { message });
+  }
+};
+
+/** The outermost layer behind the log: nothing is looked up, not even a path, for who does not pass. */
+export const requireOps =
+  (deps: AuthDeps): Middleware =>
+  async (ctx: KoaContext, next: Next) => {
+    if (ctx.path === loginPath && ctx.method === 'POST') return next();
+    const caller = byBearer(deps, ctx) ?? byCookie(deps, ctx);
+    if (!caller) return answerUnauthorized(ctx as unknown as Context);
+    if (caller.csrf !== undefined) await requireOwnPage(ctx, caller.csrf);
+    ctx.state.caller = caller;
+    return next();
+  };

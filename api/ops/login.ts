@@ -1,0 +1,45 @@
+// Logging in from a browser, and out again.
+import type { Context as KoaContext, Middleware, Next } from 'koa';
+import { equalInConstantTime } from '../../lib/kernel/secrets.ts';
+import { readRawBody } from '../body.ts';
+import type { Context } from '../envelope.ts';
+import { type AuthDeps, answerUnauthorized, cookieName, loginPath, readActor } from './auth.ts';
+import { makeSession, sessionMs } from './session.ts';
+
+export const homePath = '/ops';
+export const logoutPath = '/ops/logout';
+
+const maxFormBytes = 4_096;
+
+const logIn = async ({ token, clock }: AuthDeps, ctx: KoaContext): Promise<void> => {
+  const form = new URLSearchParams((await readRawBody(ctx.req, maxFormBytes)).toString('utf8'));
+  const actor = readActor(form.get('actor'));
+  const known = equalInConstantTime(form.get('token') ?? '', token);
+  if (!known || actor === undefined) {
+    const problem = known
+      ? 'Your name may have letters, digits and . @ + - in it, 60 at most.'
+      : 'This token is not correct.';
+    answerUnauthorized(ctx as unknown as Context, problem);
+    return;
+  }
+  ctx.cookies.set(cookieName, makeSession(token, actor, clock.now()), {
+    ...{ httpOnly: true, sameSite: 'strict', path: '/', overwrite: true, maxAge: sessionMs },
+    // Over plain HTTP, which loopback is, a browser would not keep a Secure cookie.
+    secure: ctx.secure,
+  });
+  ctx.status = 303;
+  ctx.redirect(homePath);
+  ctx.status = 303;
+};
+
+/** POST /ops/login and POST /ops/logout. */
+export const login =
+  (deps: AuthDeps): Middleware =>
+  async (ctx: KoaContext, next: Next) => {
+    if (ctx.method !== 'POST') return next();
+    if (ctx.path === loginPath) return logIn(deps, ctx);
+    if (ctx.path !== logoutPath) return next();
+    ctx.cookies.set(cookieName, null, { path: '/' });
+    ctx.redirect(homePath);
+    ctx.status = 303;
+  };

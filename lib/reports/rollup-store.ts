@@ -1,0 +1,161 @@
+// Rollups in MySQL: marks of what is to be counted again, and counting it from the messages, an hour as a whole.
+import type { Knex } from 'knex';
+import { type Database, withLockRetry } from '../infra/mysql.ts';
+import { hour as hourMs } from '../kernel/clock.ts';
+import { idAt, idBytes, idText } from '../kernel/ids.ts';
+import { addingSql, countingSql, measures } from './measures.ts';
+
+type Row = Record<string, unknown>;
+
+export type Mark = { slot: number; accountId: string; hour: number };
+
+/** The account of a mark that means the whole hour, whoever sent in it. */
+export const everyAccount = '00000000-0000-0000-0000-000000000000';
+
+const hoursPerDay = 24;
+const rowsPerInsert = 500;
+const columns = ['account_id', 'mode', 'hour', 'channel', 'country', ...measures];
+
+const boundsOf = (hour: number): [Buffer, Buffer] => [
+  idBytes(idAt(hour * hourMs)),
+  idBytes(idAt((hour + 1) * hourMs)),
+];
+
+/** Which accounts of an hour or a day: those named, or all. */
+type Whose = { sql: string; bindings: Buffer[][] };
+
+const whoseOf = (accounts: readonly string[]): Whose =>
+  accounts.includes(everyAccount)
+    ? { sql: '', bindings: [] }
+    : // Naming both modes lets the primary key of the rollups be used.
+      {
+        sql: "AND account_id IN (?) AND mode IN ('live', 'test')",
+        bindings: [accounts.map(idBytes)],
+      };
+
+/** What the messages of one hour come to, counted now; in the order of `columns`. */
+export const countHour = async (
+  db: Database | Knex.Transaction,
+  hour: number,
+  accounts: readonly string[],
+): Promise<unknown[][]> => {
+  const whose = whoseOf(accounts);
+  const [rows] = (await db.raw(
+    `SELECT account_id, mode, channel, country, ${countingSql} FROM messages
+     WHERE id >= ? AND id < ? ${whose.sql} GROUP BY account_id, mode, channel, country ORDER BY NULL`,
+    [...boundsOf(hour), ...(whose.bindings as unknown as Buffer[])],
+  )) as [Row[]];
+  return rows.map((row) => [
+    ...[row.account_id, row.mode, hour, row.channel ?? 'none', row.country],
+    ...measures.map((name) => row[name]),
+  ]);
+};
+
+const replaceHour = async (trx: Knex.Transaction, hour: number, accounts: readonly string[]) => {
+  const counted = await countHour(trx, hour, accounts);
+  const whose = whoseOf(accounts);
+  await trx.raw(`DELETE FROM rollup_hours WHERE hour = ? ${whose.sql}`, [
+    hour,
+    ...(whose.bindings as unknown as Buffer[]),
+  ]);
+  for (let from = 0; from < counted.length; from += rowsPerInsert) {
+    const rows = counted.slice(from, from + rowsPerInsert);
+    await trx.raw(`INSERT INTO rollup_hours (${columns.join(', ')}) VALUES ?`, [
+      rows as unknown as string,
+    ]);
+  }
+};
+
+const replaceDay = async (trx: Knex.Transaction, day: number, accounts: readonly string[]) => {
+  const { sql, bindings } = whoseOf(accounts);
+  const whose = bindings as unknown as Buffer[];
+  await trx.raw(`DELETE FROM rollup_days WHERE day = ? ${sql}`, [day, ...whose]);
+  await trx.raw(
+    `INSERT INTO rollup_days (${columns.join(', ').replace('hour', 'day')})
+     SELECT account_id, mode, ${day}, channel, country, ${addingSql()} FROM rollup_hours
+     WHERE hour >= ? AND hour < ? ${sql} GROUP BY account_id, mode, channel, country`,
+    [day * hoursPerDay, (day + 1) * hoursPerDay, ...whose],
+  );
+};
+
+const accountsBy = (marks: readonly Mark[], keyOf: (mark: Mark) => number) =>
+  [...Map.groupBy(marks, keyOf)].map(
+    ([key, some]) => [key, [...new Set(some.map(({ accountId }) => accountId))]] as const,
+  );
+
+const removeMarks = async (trx: Knex.Transaction, marks: readonly Mark[]): Promise<void> => {
+  const bySlot = Map.groupBy(marks, ({ slot, hour }) => `${slot}:${hour}`);
+  for (const some of bySlot.values()) {
+    const { slot, hour } = some[0] as Mark;
+    await trx('rollup_marks')
+      .where({ slot, hour })
+      .whereIn(
+        'account_id',
+        some.map(({ accountId }) => idBytes(accountId)),
+      )
+      .delete();
+  }
+};
+
+const toMark = (row: Row): Mark => ({
+  slot: Number(row.slot),
+  accountId: idText(row.account_id as Buffer),
+  hour: Number(row.hour),
+});
+
+export type RollupStore = ReturnType<typeof createRollupStore>;
+
+export const createRollupStore = (db: Database) => ({
+  /** Marks hours of accounts; a mark that is there already stays. */
+  mark: async (marks: readonly Mark[]): Promise<void> => {
+    const rows = marks.map(({ slot, accountId, hour }) => [slot, idBytes(accountId), hour]);
+    await withLockRetry(() =>
+      db.raw('INSERT IGNORE INTO rollup_marks (slot, account_id, hour) VALUES ?', [
+        rows as unknown as string,
+      ]),
+    );
+  },
+
+  /**
+   * Counts at most `limit` marked hours of accounts again, with their days, and takes the marks away, all or nothing:
+   * a crash leaves the marks. Counting is one process's at a time (the row it locks), or an older count could
+   * overwrite a newer one. Answers how many marks are done; undefined while another process counts.
+   */
+  refresh: (given: {
+    throughSlot: number;
+    limit: number;
+    /** Hours before it are not counted: their messages are gone, their rollups stay. */
+    keptFromHour: number;
+  }): Promise<number | undefined> =>
+    // What is read after the lock must be newer than the lock, and reading must lock no message.
+    db.transaction(
+      async (trx) => {
+        const [turn] = await trx('rollup_state').where({ id: 1 }).forUpdate().skipLocked();
+        if (turn === undefined) return undefined;
+        const rows: Row[] = await trx('rollup_marks')
+          .where('slot', '<=', given.throughSlot)
+          .orderBy(['slot', 'account_id', 'hour'])
+          .limit(given.limit);
+        const marks = rows.map(toMark);
+        const countable = marks.filter(({ hour }) => hour >= given.keptFromHour);
+        for (const [hour, accounts] of accountsBy(countable, (mark) => mark.hour)) {
+          await replaceHour(trx, hour, accounts);
+        }
+        const dayOf = ({ hour }: Mark) => Math.floor(hour / hoursPerDay);
+        for (const [day, accounts] of accountsBy(countable, dayOf)) {
+          await replaceDay(trx, day, accounts);
+        }
+        await removeMarks(trx, marks);
+        return marks.length;
+      },
+      { isolationLevel: 'read committed' },
+    ),
+
+  /** The slot of the oldest mark that concerns an account; undefined when nothing is marked. */
+  oldestMark: async (accountId: string): Promise<number | undefined> => {
+    const [row] = await db<Row>('rollup_marks')
+      .whereIn('account_id', [idBytes(accountId), idBytes(everyAccount)])
+      .min({ slot: 'slot' });
+    return row?.slot === null || row?.slot === undefined ? undefined : Number(row.slot);
+  },
+});

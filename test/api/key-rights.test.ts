@@ -1,0 +1,91 @@
+// What a key, a stale session and a written id are good for: the edges of keys in their owner's hands.
+import test from 'ava';
+import { minute } from '../../lib/kernel/clock.ts';
+import { idBytes, newId } from '../../lib/kernel/ids.ts';
+import { createClient } from '../support/client.ts';
+import { createHandClock } from '../support/hand-clock.ts';
+import { uniqueName } from '../support/names.ts';
+import { aNumber } from '../support/phones.ts';
+import { type Stack, startStack } from '../support/stack.ts';
+
+let stack: Stack;
+const clock = createHandClock();
+const path = '/v1/clients/keys';
+
+test.before(async () => {
+  stack = await startStack('rights', { clock, workers: [] });
+});
+test.after.always(() => stack?.close());
+
+test.serial('a rotated key works for its grace and leaves nothing that works longer', async (t) => {
+  const { live, test: sandbox } = await stack.customer();
+  const other = (await live.post(path, { name: 'Other' })).data.id;
+  for (const old of [live, sandbox]) {
+    const rotated = await old.post(`${path}/rotate`, undefined);
+    t.is(rotated.status, 200);
+    const refused = [
+      await old.post(`${path}/rotate`, undefined),
+      await old.post(path, { name: 'x', mode: rotated.data.mode }),
+      await old.call('DELETE', `${path}/${other}`),
+      await old.post('/v1/clients/signup-secret', undefined),
+      await old.post('/v1/clients/webhook-secret/rotate', undefined),
+    ];
+    for (const { error } of refused) t.is(error.code, 'REAUTH_REQUIRED');
+    t.is((await old.get('/v1/clients/me')).status, 200, 'it works for its grace');
+    const successor = createClient(stack.url, String(rotated.data.key));
+    t.is((await successor.post(path, { name: 'x', mode: rotated.data.mode })).status, 200);
+    const own = await old.call('DELETE', `${path}/${rotated.data.previous_key_id}`);
+    t.is(own.status, 200, 'and may be ended with itself');
+  }
+});
+
+test.serial('a key whose time is over is not found', async (t) => {
+  const { accountId, session, liveKeyId } = await stack.customer();
+  const expire = (at: number) =>
+    stack.api
+      .db('api_keys')
+      .where({ id: idBytes(liveKeyId) })
+      .update({ expires_at: at });
+  await expire(clock.now() - 1);
+  t.is((await session.call('DELETE', `${path}/${liveKeyId}`)).status, 404);
+  await expire(clock.now() + minute);
+  const fresh = await stack.sessionOf(accountId);
+  t.is((await fresh.call('DELETE', `${path}/${liveKeyId}`)).status, 200);
+});
+
+test.serial('ids have one written form; case alone is free', async (t) => {
+  const { session, liveKeyId: id } = await stack.customer();
+  const bare = id.replaceAll('-', '');
+  const odd = [bare, `{${id}}`, `[${id}]`, `(${id})`, id.replaceAll('-', ':'), `${id}-`, '%20'];
+  for (const each of odd) {
+    const name = encodeURIComponent(each);
+    for (const answer of [
+      await session.call('DELETE', `${path}/${name}`),
+      await session.call('DELETE', `/v1/clients/security/sessions/${name}`),
+      await session.post(`${path}/rotate`, { id: each }),
+    ]) {
+      t.is(answer.error.code, 'VALIDATION_ERROR', each);
+    }
+  }
+  t.is((await session.call('DELETE', `${path}/${newId()}`)).status, 404);
+  const revoked = await session.call('DELETE', `${path}/${id.toUpperCase()}`);
+  t.deepEqual(revoked.data, { revoked: true, id });
+});
+
+test.serial(
+  'the first keys are shown to a session only after a fresh login or proof',
+  async (t) => {
+    const given = {
+      email: `${uniqueName('k')}@tessera.example`,
+      password: 'correct horse battery',
+    };
+    await stack.anybody.post('/v1/clients/register', { ...given, name: 'A', phone: aNumber() });
+    const { data } = await stack.anybody.post('/v1/clients/login', given);
+    const session = createClient(stack.url, String(data.session_token));
+    clock.forward(10 * minute + 1);
+    const stale = await session.post('/v1/clients/signup-secret', undefined);
+    t.is(stale.error.code, 'REAUTH_REQUIRED');
+    await session.post('/v1/clients/security/reauth', { password: given.password });
+    t.is((await session.post('/v1/clients/signup-secret', undefined)).status, 200);
+  },
+);

@@ -1,0 +1,172 @@
+// What ends on one process has ended on every other within a second, also while an engine is away (issue 3).
+import test, { type ExecutionContext } from 'ava';
+import { type Listening, listen } from '../../api/listen.ts';
+import { type ApiApp, createApiApp } from '../../lib/app.ts';
+import { minute } from '../../lib/kernel/clock.ts';
+import { silentLog } from '../../lib/kernel/log.ts';
+import { forceLogout, suspendAccount } from '../../lib/security/suspend.ts';
+import { type Client, createClient } from '../support/client.ts';
+import { createHandClock } from '../support/hand-clock.ts';
+import { type Customer, eventually, type Stack, startStack } from '../support/stack.ts';
+
+let stack: Stack;
+let otherApi: ApiApp;
+let otherDoor: Listening;
+let otherUrl: string;
+const clock = createHandClock();
+
+// The stack's own API reaches its engines over lines that can be cut; the second one has its own way to them.
+test.before(async () => {
+  stack = await startStack('revocation', { clock, workers: [], cuttable: true });
+  const config = { ...stack.config, redisUrl: process.env.TESSERA_TEST_REDIS_URL ?? '' };
+  otherApi = await createApiApp({ config, log: silentLog, processName: 'api2', clock });
+  otherDoor = await listen(otherApi);
+  otherUrl = `http://127.0.0.1:${otherDoor.port}`;
+});
+test.after.always(async () => {
+  await otherDoor?.close();
+  await otherApi?.close();
+  await stack?.close();
+});
+
+const me = '/v1/clients/me';
+const security = '/v1/clients/security';
+
+/** The same credential at the other process. */
+const there = (client: Client): Client => createClient(otherUrl, client.key);
+
+const isOpen = async (client: Client): Promise<boolean> => (await client.get(me)).status === 200;
+
+/** Both processes have seen the credential and remember it. */
+const remembered = async (t: ExecutionContext, client: Client): Promise<void> => {
+  for (const each of [client, there(client)]) {
+    t.true(await isOpen(each));
+    t.true(await isOpen(each));
+  }
+};
+
+/** A request begun a second after `since` is refused by both processes. */
+const endedWithinASecond = async (
+  t: ExecutionContext,
+  client: Client,
+  since: number,
+): Promise<void> => {
+  await eventually(t, async () => {
+    const late = performance.now() - since > 1_000;
+    const open = [await isOpen(client), await isOpen(there(client))];
+    if (late) t.deepEqual(open, [false, false], 'more than a second later');
+    return open.includes(true) ? undefined : true;
+  });
+};
+
+type End = (who: Customer, victim: Client) => Promise<unknown>;
+
+const idOf = async (victim: Client): Promise<string> => {
+  const { data } = await victim.get(`${security}/sessions`);
+  const items = data.items as { id: string; current: boolean }[];
+  return items.find(({ current }) => current)?.id ?? '';
+};
+
+const changePassword = ({ session, password }: Customer) =>
+  session.post('/v1/clients/password', {
+    ...{ current_password: password, new_password: 'a fresh long password' },
+  });
+
+const ends: Record<string, End> = {
+  'a logout': (_, victim) => victim.post('/v1/clients/logout', undefined),
+  'the end of one session': async (who, victim) =>
+    who.session.call('DELETE', `${security}/sessions/${await idOf(victim)}`),
+  'the end of the others': (who) => who.session.post(`${security}/sessions/revoke-others`, {}),
+  'a changed password': changePassword,
+  'a forced logout': (who) => forceLogout(stack.api, who.accountId),
+  'a suspension': (who) =>
+    suspendAccount(stack.api, { accountId: who.accountId, reason: 'x', requestId: 'r' }),
+};
+
+for (const [name, end] of Object.entries(ends)) {
+  test.serial(`${name} holds for sessions on both processes within a second`, async (t) => {
+    const who = await stack.customer();
+    const victim = await stack.sessionOf(who.accountId);
+    await remembered(t, victim);
+    await end(who, victim);
+    const since = performance.now();
+    t.false(await isOpen(victim), 'at once where it happened');
+    await endedWithinASecond(t, victim, since);
+  });
+}
+
+const withoutRedis = async (work: () => Promise<void>): Promise<void> => {
+  stack.lines?.redis.cut();
+  try {
+    await work();
+  } finally {
+    stack.lines?.redis.mend();
+  }
+};
+
+test.serial(
+  'a key that is revoked while its process has lost Redis ends everywhere within a second',
+  async (t) => {
+    const who = await stack.customer();
+    await remembered(t, who.live);
+    await withoutRedis(async () => {
+      const revoked = await who.session.call('DELETE', `/v1/clients/keys/${who.liveKeyId}`);
+      const since = performance.now();
+      t.is(revoked.status, 200, 'it was done, so it is not said to have failed');
+      await endedWithinASecond(t, who.live, since);
+    });
+    t.false(await isOpen(who.live));
+    t.is((await who.session.call('DELETE', `/v1/clients/keys/${who.liveKeyId}`)).status, 404);
+  },
+);
+
+test.serial('without Redis no password is tried, and so none is changed', async (t) => {
+  const who = await stack.customer();
+  const victim = await stack.sessionOf(who.accountId);
+  await withoutRedis(async () => {
+    t.is((await changePassword(who)).status, 503);
+  });
+  t.true(await isOpen(victim));
+});
+
+for (const [name, end] of Object.entries(ends)) {
+  if (name === 'a changed password') continue;
+  test.serial(`${name} during a blip of Redis is not forgotten after it`, async (t) => {
+    const who = await stack.customer();
+    const victim = await stack.sessionOf(who.accountId);
+    await remembered(t, victim);
+    await withoutRedis(async () => {
+      await end(who, victim);
+    });
+    await endedWithinASecond(t, victim, performance.now());
+  });
+}
+
+test.serial('repeating the end of what has ended tells everybody again', async (t) => {
+  const who = await stack.customer();
+  await remembered(t, who.live);
+  // A process that crashed between writing and telling.
+  await stack.api.keys.revoke(who.accountId, who.liveKeyId, clock.now());
+  t.true(await isOpen(there(who.live)));
+  t.is((await who.session.call('DELETE', `/v1/clients/keys/${who.liveKeyId}`)).status, 404);
+  await endedWithinASecond(t, who.live, performance.now());
+
+  const victim = await stack.sessionOf(who.accountId);
+  const id = await idOf(victim);
+  await remembered(t, victim);
+  await stack.api.sessions.revoke(who.accountId, id, clock.now(), 'logout');
+  t.is((await who.session.call('DELETE', `${security}/sessions/${id}`)).status, 404);
+  await endedWithinASecond(t, victim, performance.now());
+});
+
+test.serial('a proof given to one process counts at every other at once', async (t) => {
+  const who = await stack.customer();
+  clock.forward(10 * minute + 1);
+  await remembered(t, who.session);
+  const refused = await there(who.session).post('/v1/clients/keys', { name: 'x' });
+  t.is(refused.error.code, 'REAUTH_REQUIRED');
+  t.is((await who.session.post(`${security}/reauth`, { password: who.password })).status, 200);
+  const made = await there(who.session).post('/v1/clients/keys', { name: 'x' });
+  t.is(made.status, 200);
+  t.is((await there(who.session).post(`${security}/sessions/revoke-others`, {})).status, 200);
+});

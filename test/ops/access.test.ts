@@ -1,0 +1,145 @@
+// Who gets in: nobody without the token, browsers by a login, writes only from our own page, and the public port has none of it.
+import test from 'ava';
+import { opsRoutes } from '../../api/ops/routes.ts';
+import { csrfOf, makeSession, readSession, sessionMs } from '../../api/ops/session.ts';
+import { routes } from '../../api/routes.ts';
+import { type Ops, startOps } from '../support/ops.ts';
+import { opsToken } from '../support/settings.ts';
+import { type Stack, startStack } from '../support/stack.ts';
+
+let stack: Stack;
+let ops: Ops;
+
+test.before(async () => {
+  stack = await startStack('opsaccess', { workers: [] });
+  ops = await startOps(stack);
+});
+
+test.after.always(async () => {
+  await ops?.close();
+  await stack?.close();
+});
+
+const filled = (path: string): string => path.replace(/\{\w+\}/g, 'x');
+const form = (fields: Record<string, string>): RequestInit => ({
+  method: 'POST',
+  headers: { 'content-type': 'application/x-www-form-urlencoded' },
+  body: new URLSearchParams(fields).toString(),
+});
+
+const logIn = async (): Promise<string> => {
+  const answer = await ops.call('/ops/login', form({ actor: 'Ada Ops', token: opsToken }));
+  return answer.headers.get('set-cookie')?.split(';')[0] ?? '';
+};
+
+test('without the token everything is 401: every route, unknown paths, every method, wrong tokens', async (t) => {
+  const known = opsRoutes.map(({ method, path }) => ({ method, path: filled(path) }));
+  const others = ['/', '/ops', '/metrics', '/live', '/nothing/here', '/ops/api/queues/../session'];
+  const all = [
+    ...known,
+    ...others.map((path) => ({ method: 'GET', path })),
+    ...['POST', 'PUT', 'DELETE', 'OPTIONS'].map((method) => ({ method, path: '/ops/api/session' })),
+    { method: 'POST', path: '/ops/logout' },
+  ];
+  const wrong = [
+    {},
+    ...['Bearer ', 'Bearer x', `Bearer ${opsToken}x`, `Basic ${opsToken}`].map((authorization) => ({
+      authorization,
+    })),
+  ];
+  for (const { method, path } of all) {
+    for (const headers of wrong) {
+      const answer = await ops.call(path, { method, headers });
+      t.is(answer.status, 401, `${method} ${path}`);
+      t.is(answer.error.code, 'INVALID_TOKEN', `${method} ${path}`);
+      t.is(answer.headers.get('www-authenticate'), 'Bearer');
+    }
+  }
+});
+
+test('with the token unknown paths are 404, and the caller is named', async (t) => {
+  t.is((await ops.get('/nothing/here')).status, 404);
+  const answer = await ops.get('/ops/api/session');
+  t.like(answer.data, { actor: 'Tester', csrf: null });
+});
+
+test('the public port serves none of it', async (t) => {
+  const publicPaths = new Set(routes.map(({ path }) => path));
+  for (const { method, path } of opsRoutes) {
+    t.false(publicPaths.has(path), path);
+    const answer = await fetch(stack.url + filled(path), {
+      method,
+      headers: { authorization: `Bearer ${opsToken}` },
+    });
+    t.is(answer.status, 404, path);
+  }
+  for (const path of ['/ops', '/ops/login', '/metrics']) {
+    t.is((await fetch(stack.url + path)).status, 404, path);
+  }
+});
+
+test('a browser gets the form with its 401, logs in, and holds a cookie no script can read', async (t) => {
+  const page = await ops.call('/ops', { headers: { accept: 'text/html' } });
+  t.is(page.status, 401);
+  t.regex(page.text, /<form method="post" action="\/ops\/login">/);
+  const wrong = await ops.call('/ops/login', form({ actor: 'Ada', token: 'wrong' }));
+  t.is(wrong.status, 401);
+  t.is(wrong.headers.get('set-cookie'), null);
+  t.is((await ops.call('/ops/login', form({ actor: '<b>', token: opsToken }))).status, 401);
+
+  const right = await ops.call('/ops/login', form({ actor: 'Ada Ops', token: opsToken }));
+  t.is(right.status, 303);
+  t.is(right.headers.get('location'), '/ops');
+  const cookie = right.headers.get('set-cookie') ?? '';
+  t.regex(cookie, /httponly/i);
+  t.regex(cookie, /samesite=strict/i);
+  t.false(cookie.includes(opsToken));
+
+  const session = await ops.call('/ops/api/session', { headers: { cookie: await logIn() } });
+  t.is(session.data.actor, 'Ada Ops');
+  t.is(session.data.csrf.length, 64);
+});
+
+test('a write with the cookie alone, or from elsewhere, is refused', async (t) => {
+  const cookie = await logIn();
+  const { csrf } = (await ops.call('/ops/api/session', { headers: { cookie } })).data;
+  const write = (headers: Record<string, string>) =>
+    ops.call('/ops/logout', { method: 'POST', headers: { cookie, ...headers } });
+  t.is((await write({})).status, 403);
+  t.is((await write({ 'x-csrf-token': 'x'.repeat(64) })).status, 403);
+  t.is((await write({ 'x-csrf-token': csrf, origin: 'https://evil.example' })).status, 403);
+  const out = await write({ 'x-csrf-token': csrf, origin: ops.url });
+  t.is(out.status, 303);
+  t.regex(out.headers.get('set-cookie') ?? '', /tessera_ops=;/);
+});
+
+test('a session is what was signed, and ends by itself or with the token', (t) => {
+  const equal = (left: string, right: string) => left === right;
+  const cookie = makeSession(opsToken, 'Ada', 1_000);
+  t.deepEqual(readSession(opsToken, cookie, { now: 1_000, equal }), {
+    actor: 'Ada',
+    until: 1_000 + sessionMs,
+  });
+  t.is(readSession(opsToken, cookie, { now: 1_000 + sessionMs, equal }), undefined);
+  t.is(readSession('another token', cookie, { now: 1_000, equal }), undefined);
+  const [actor, until, signature] = cookie.split('.');
+  for (const forged of [
+    `${actor}.${Number(until) + 1}.${signature}`,
+    `Qm9i.${until}.${signature}`,
+    '',
+    '..',
+  ]) {
+    t.is(readSession(opsToken, forged, { now: 1_000, equal }), undefined);
+  }
+  t.not(csrfOf(opsToken, cookie), csrfOf(opsToken, makeSession(opsToken, 'Ada', 2_000)));
+});
+
+test('the processes are there with what they do', async (t) => {
+  const { items } = (await ops.get('/ops/api/processes')).data;
+  t.deepEqual([...new Set(items.map(({ name }: { name: string }) => name))].sort(), [
+    'api',
+    'ops',
+    'workers',
+  ]);
+  for (const one of items) t.like(one, { state: 'alive', pid: process.pid });
+});
