@@ -48,6 +48,7 @@ const byKey = async (
     if (!route.sends) throw error;
     return refuseStranger(app, sourceKeyOf(ctx.ip), unknownKey)(error);
   });
+  ctx.state.keyId = principal.keyId;
   return { principal, tier: note(app, ctx, principal.account, principal.mode) };
 };
 

@@ -1,9 +1,11 @@
-// Around every request: its id, its one wide log line, and an envelope for whatever goes wrong.
+// Around every request: its id, its trace, its one wide log line, and an envelope for whatever goes wrong.
 import type { Middleware, Next } from 'koa';
 import type { ErrorCode } from '../lib/kernel/errors.ts';
 import { newId } from '../lib/kernel/ids.ts';
 import type { Log } from '../lib/kernel/log.ts';
 import { describeError } from '../lib/kernel/redact.ts';
+import { type Tracing, traceIdOf } from '../lib/kernel/tracing.ts';
+import type { Lines } from '../lib/pulse/lines.ts';
 import { countAnswer, type Metrics } from '../lib/pulse/metrics.ts';
 import { answerError, type Context, toServiceError } from './envelope.ts';
 
@@ -14,58 +16,82 @@ export type RequestState = {
   errorCode: ErrorCode | undefined;
   /** What the log line says about the caller. */
   accountId: string | undefined;
+  keyId: string | undefined;
   mode: string | undefined;
+  /** What it says about the message; the phone is masked there. */
+  messageId: string | undefined;
+  phone: string | undefined;
 };
 
 const acceptable = /^[A-Za-z0-9._-]{1,64}$/;
 
 const requestIdOf = (header: string): string => (acceptable.test(header) ? header : newId());
 
-const logRequest = (log: Log, ctx: Context, ms: number): void => {
-  const { requestId, route, errorCode, accountId, mode } = ctx.state;
-  log.info(
-    {
-      ...{ request_id: requestId, method: ctx.method, route, status: ctx.status },
-      ...{ error: errorCode, account_id: accountId, mode },
-      ms: Math.round(ms * 10) / 10,
-    },
-    'request',
-  );
+export type Deps = {
+  log: Log;
+  lines: Lines;
+  metrics: Metrics;
+  tracing: Tracing;
+  activity: { requests: number };
 };
 
-type Deps = { log: Log; metrics: Metrics; activity: { requests: number } };
+/** Runs the request; whatever it throws becomes an answer. */
+const answered = async ({ log, metrics }: Deps, ctx: Context, next: Next): Promise<void> => {
+  try {
+    await next();
+  } catch (thrown) {
+    const error = toServiceError(thrown);
+    ctx.state.errorCode = error.code;
+    const { dimension, reason = 'none' } = error.extras;
+    if (dimension !== undefined) metrics.refusals.add(dimension, reason);
+    if (error.cause !== undefined) {
+      const fields = { request_id: ctx.state.requestId, reason: describeError(error.cause) };
+      const stack = error.code === 'INTERNAL_ERROR' ? stackOf(error.cause) : undefined;
+      log.warn({ ...fields, stack }, `answered ${error.code}`);
+    }
+    answerError(ctx, error);
+  }
+};
+
+/** The same in a span that goes on with the caller's trace; answers the id of the trace. */
+const traced = (deps: Deps, ctx: Context, next: Next): Promise<string | undefined> => {
+  const { tracing } = deps;
+  const parent = ctx.get('traceparent') || undefined;
+  const attributes = { 'http.request.method': ctx.method };
+  return tracing.span({ kind: 'server', name: ctx.method, attributes, parent }, async (span) => {
+    await answered(deps, ctx, next);
+    const { route, requestId, errorCode = '' } = ctx.state;
+    span.rename(`${ctx.method} ${route}`);
+    span.set({
+      ...{ 'http.route': route, 'http.response.status_code': ctx.status },
+      ...{ 'tessera.request_id': requestId, 'error.type': errorCode },
+    });
+    if (ctx.status >= 500) span.fail(errorCode);
+    return traceIdOf(tracing.traceparent());
+  });
+};
 
 /** The outermost layer of the API. */
 export const requestContext =
-  ({ log, metrics, activity }: Deps): Middleware<RequestState> =>
+  (deps: Deps): Middleware<RequestState> =>
   async (ctx: Context, next: Next) => {
+    const { lines, metrics, tracing, activity } = deps;
     const startedAt = performance.now();
     ctx.state.requestId = requestIdOf(ctx.get('X-Request-Id'));
     ctx.state.route = 'none';
-    activity.requests++;
     ctx.set('X-Request-Id', ctx.state.requestId);
     ctx.set('Cache-Control', 'no-store');
     ctx.set('X-Content-Type-Options', 'nosniff');
-    try {
-      await next();
-    } catch (thrown) {
-      const error = toServiceError(thrown);
-      ctx.state.errorCode = error.code;
-      const { dimension, reason = 'none' } = error.extras;
-      if (dimension !== undefined) metrics.refusals.add(dimension, reason);
-      if (error.cause !== undefined) {
-        const fields = { request_id: ctx.state.requestId, reason: describeError(error.cause) };
-        const stack = error.code === 'INTERNAL_ERROR' ? stackOf(error.cause) : undefined;
-        log.warn({ ...fields, stack }, `answered ${error.code}`);
-      }
-      answerError(ctx, error);
-    }
+    activity.requests++;
+    let traceId: string | undefined;
+    if (tracing.on) traceId = await traced(deps, ctx, next);
+    else await answered(deps, ctx, next);
     activity.requests--;
     const ms = performance.now() - startedAt;
     const { method, status } = ctx;
-    const { route, errorCode: error } = ctx.state;
-    countAnswer(metrics, { ...{ method, route, status, error, ms } });
-    logRequest(log, ctx, ms);
+    const { errorCode: error, ...state } = ctx.state;
+    countAnswer(metrics, { method, route: state.route, status, error, ms });
+    lines.request({ ...state, traceId, method, status, error, ms });
   };
 
 /** Where it happened, without the message, which may hold anything. */

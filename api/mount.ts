@@ -48,6 +48,13 @@ const noteRefusal = (app: ApiApp, ctx: Context, error: unknown): void => {
   });
 };
 
+/** What a body or an answer names, for the log line. */
+const noteSubject = ({ state }: Context, named: unknown): void => {
+  const { phone, message_id: messageId } = (named ?? {}) as Record<string, unknown>;
+  if (typeof phone === 'string') state.phone = phone;
+  if (typeof messageId === 'string') state.messageId = messageId;
+};
+
 const serveJson = (app: ApiApp, route: JsonRoute) => async (ctx: Context) => {
   const caller = await callerOf(app, ctx, route);
   if (route.body) await jsonBody(ctx as never, () => Promise.resolve());
@@ -59,10 +66,12 @@ const serveJson = (app: ApiApp, route: JsonRoute) => async (ctx: Context) => {
     header: (name: string) => (name.toLowerCase() in ctx.headers ? ctx.get(name) : undefined),
     setHeaders: (headers: Record<string, string>) => ctx.set(headers),
   } as unknown as Request<'key', never, never, never>;
+  noteSubject(ctx, request.body);
   const data = await route.handle(app, request).catch((error: unknown) => {
     noteRefusal(app, ctx, error);
     throw error;
   });
+  noteSubject(ctx, data);
   answerData(ctx, data, route.status);
 };
 

@@ -154,21 +154,21 @@ const openOutbound = (config: Config) =>
   });
 
 /** The providers, timed. */
-const openChannels = ({ config, metrics }: House, whatsappHttp: Http, telegramHttp: Http) => ({
+const openChannels = (house: House, whatsappHttp: Http, telegramHttp: Http) => ({
   whatsapp: timeWhatsapp(
-    metrics,
+    house,
     createWhatsapp({
       http: whatsappHttp,
-      baseUrl: config.whatsappBaseUrl,
-      apiVersion: config.whatsappApiVersion,
+      baseUrl: house.config.whatsappBaseUrl,
+      apiVersion: house.config.whatsappApiVersion,
     }),
   ),
   telegram: timeTelegram(
-    metrics,
+    house,
     createTelegram({
       http: telegramHttp,
-      baseUrl: config.telegramBaseUrl,
-      token: config.telegramBotToken,
+      baseUrl: house.config.telegramBaseUrl,
+      token: house.config.telegramBotToken,
     }),
   ),
 });

@@ -7,6 +7,7 @@ import type { Idempotency } from './idempotency/store.ts';
 import type { Outbound } from './infra/outbound.ts';
 import type { SettledJob } from './infra/queue/consumer.ts';
 import type { OutboundResult } from './kernel/outbound.ts';
+import type { Tracing } from './kernel/tracing.ts';
 import type { Announcer } from './messages/announce.ts';
 import type { LiveStore } from './otp/store.ts';
 import type { Metrics } from './pulse/metrics.ts';
@@ -87,8 +88,27 @@ export const countPostings = (metrics: Metrics, poster: Poster): Poster => ({
 const outcomeOfCall = (result: ChannelResult): string =>
   result.kind === 'refused' ? result.refusal : result.kind;
 
-/** Times a call to a provider; one that throws is a mistake of ours. */
+/** What watches calls to providers. */
+type Watch = { metrics: Metrics; tracing: Tracing };
+
 const timed = async (
+  { metrics, tracing }: Watch,
+  provider: string,
+  call: () => Promise<ChannelResult>,
+): Promise<ChannelResult> => {
+  if (!tracing.on) return counted(metrics, provider, call);
+  const name = `${provider} send`;
+  return tracing.span({ kind: 'client', name, attributes: { provider } }, async (span) => {
+    const result = await counted(metrics, provider, call);
+    const outcome = outcomeOfCall(result);
+    span.set({ 'tessera.outcome': outcome });
+    if (outcome !== 'accepted') span.fail(outcome);
+    return result;
+  });
+};
+
+/** Times a call to a provider; one that throws is a mistake of ours. */
+const counted = async (
   metrics: Metrics,
   provider: string,
   call: () => Promise<ChannelResult>,
@@ -104,15 +124,15 @@ const timed = async (
   }
 };
 
-export const timeWhatsapp = (metrics: Metrics, { send }: WhatsappChannel): WhatsappChannel => ({
-  send: (message) => timed(metrics, 'whatsapp', () => send(message)),
+export const timeWhatsapp = (watch: Watch, { send }: WhatsappChannel): WhatsappChannel => ({
+  send: (message) => timed(watch, 'whatsapp', () => send(message)),
 });
 
-export const timeTelegram = (metrics: Metrics, telegram: TelegramChannel): TelegramChannel => {
+export const timeTelegram = (watch: Watch, telegram: TelegramChannel): TelegramChannel => {
   const timing =
     <A extends unknown[]>(call: (...args: A) => Promise<ChannelResult>) =>
     (...args: A) =>
-      timed(metrics, 'telegram', () => call(...args));
+      timed(watch, 'telegram', () => call(...args));
   return {
     sendCode: timing(telegram.sendCode),
     say: timing(telegram.say),

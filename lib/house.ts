@@ -31,7 +31,7 @@ import { jobs } from './jobs.ts';
 import { type Clock, systemClock } from './kernel/clock.ts';
 import type { Config } from './kernel/config.ts';
 import type { Log } from './kernel/log.ts';
-import { createRecipientKeys } from './kernel/recipients.ts';
+import { createRecipientKeys, type RecipientKeys } from './kernel/recipients.ts';
 import { createSealer } from './kernel/secrets.ts';
 import { version } from './kernel/version.ts';
 import { createEpochStore } from './keys/epoch-store.ts';
@@ -46,8 +46,10 @@ import { createMessageStore } from './messages/store.ts';
 import { createLiveStore } from './otp/store.ts';
 import { watchEngines } from './pulse/engines.ts';
 import { createHeart } from './pulse/heart.ts';
+import { createLines, type Lines } from './pulse/lines.ts';
 import { createMetrics } from './pulse/metrics.ts';
 import { createPulseStore } from './pulse/store.ts';
+import { openTracing } from './pulse/trace.ts';
 import { createPumpingStore } from './pumping/store.ts';
 import { createRecountStore } from './reports/recount-store.ts';
 import { createRollupStore } from './reports/rollup-store.ts';
@@ -75,9 +77,22 @@ export type AppOptions = {
 
 const patienceMs = 10_000;
 
+const phoneKeysOf = ({ phonePepper: [pepper] }: Config): RecipientKeys => {
+  if (!pepper) throw new Error('PHONE_PEPPER is empty');
+  return createRecipientKeys(pepper);
+};
+
+const openLines = (config: Config, log: Log): Lines =>
+  createLines({
+    ...{ log, recipients: phoneKeysOf(config) },
+    ...{ share: config.logSuccessPercent / 100, slowMs: config.logSlowMs },
+  });
+
 /** The sockets of a process. */
-const openInfra = ({ config, log, processName, clock }: Required<AppOptions>) => {
+const openInfra = async ({ config, log, processName, clock }: Required<AppOptions>) => {
   const metrics = createMetrics();
+  const tracing = await openTracing(config, processName);
+  const lines = openLines(config, log);
   const db = createMysql({ url: config.mysqlUrl, pool: config.mysqlPool });
   const redis = createRedis({
     url: config.redisUrl,
@@ -93,20 +108,22 @@ const openInfra = ({ config, log, processName, clock }: Required<AppOptions>) =>
     clock,
     publishTimeoutMs: config.publishTimeoutMs,
     isOutage,
-    onJob: (settled) => countJob(metrics, settled),
+    tracing,
+    onJob: (settled) => {
+      countJob(metrics, settled);
+      lines.job(settled);
+    },
   });
-  return { db, redis, broker, metrics };
+  return { db, redis, broker, metrics, tracing, lines };
 };
 
-type Infra = ReturnType<typeof openInfra>;
+type Infra = Awaited<ReturnType<typeof openInfra>>;
 
 const openStores = (
   { db, redis, broker, metrics }: Infra,
   { config, clock, log }: Required<AppOptions>,
 ) => {
   const prefix = config.keyPrefix;
-  const [phonePepper] = config.phonePepper;
-  if (!phonePepper) throw new Error('PHONE_PEPPER is empty');
   const connections = createConnectionStore(db);
   const revocations = createRevocations({ redis, prefix, store: createEpochStore(db), log });
   const sealer = createSealer(config.sealingKeys);
@@ -133,7 +150,7 @@ const openStores = (
         log.warn({ limit: name }, 'limit decided without redis');
       },
     }),
-    recipients: createRecipientKeys(phonePepper),
+    recipients: phoneKeysOf(config),
     announcer: countSends(metrics, createAnnouncer(broker)),
     ledger: createLedgerStore(db),
     news: createNewsStore(db),
@@ -198,7 +215,7 @@ const openPulse = ({ db, redis, broker, metrics }: Infra, options: Required<AppO
 /** What every process shares: sockets, stores and settings, opened together and closed together. */
 export const openHouse = async (options: AppOptions) => {
   const full: Required<AppOptions> = { clock: systemClock, ...options };
-  const infra = openInfra(full);
+  const infra = await openInfra(full);
   const stores = openStores(infra, full);
   const { config, clock, log } = full;
   const pulse = openPulse(infra, full);
@@ -219,6 +236,7 @@ export const openHouse = async (options: AppOptions) => {
     await stores.attempts.drain();
     await infra.broker.close();
     await pulse.heart.stop();
+    await infra.tracing.close();
     await closeRedis(infra.redis);
     await infra.db.destroy();
   };

@@ -14,6 +14,17 @@ import {
   text,
 } from './kernel/schema.ts';
 
+/** What a line of the log says of a job. */
+export type JobFacts = {
+  account_id?: string;
+  mode?: string;
+  phone?: string;
+  /** Kind of what the job is about. */
+  type?: string;
+  /** How many of them. */
+  count?: number;
+};
+
 export type Job<P = unknown> = {
   /** Also the name of the queue for fresh work. */
   name: string;
@@ -24,6 +35,8 @@ export type Job<P = unknown> = {
   maxLength: number;
   /** Unacknowledged jobs one worker holds. */
   prefetch: number;
+  /** What the log says of a payload: nothing secret, and the phone only for those who mask it. */
+  about?(payload: P): JobFacts;
   /** Event types (routing keys of the exchange `events`) that become this job. */
   bindings: readonly string[];
 };
@@ -31,7 +44,7 @@ export type Job<P = unknown> = {
 const job = <S extends Joi.ObjectSchema>(
   name: string,
   payload: S,
-  rest: Omit<Job, 'name' | 'payload'>,
+  rest: Omit<Job<Infer<S>>, 'name' | 'payload'>,
 ): Job<Infer<S>> => ({ name, payload: payload as Job<Infer<S>>['payload'], ...rest });
 
 const id = () => text().guid();
@@ -132,39 +145,64 @@ const updatePayload = object({
   language: nullable(text()),
 });
 
+const aboutSend = ({ message }: Infer<typeof sendPayload>): JobFacts => {
+  const { account_id, mode, phone } = message;
+  return { account_id, mode, phone };
+};
+
+/** Events travel together: an account is named only where all of them are about one. */
+const aboutEvents = ({ events }: Infer<typeof eventsPayload>): JobFacts => {
+  const [first] = events;
+  if (first === undefined) return { count: 0 };
+  const { type, account_id, mode } = first;
+  const one = events.length === 1 ? { account_id, mode } : {};
+  return { type, count: events.length, ...one };
+};
+
+const aboutStatus = ({ receipts, due, news = [] }: Infer<typeof statusPayload>): JobFacts => ({
+  type: news.length > 0 ? 'news' : receipts.length > 0 ? 'receipts' : 'due',
+  count: receipts.length + due.length + news.length,
+});
+
 const patient = [1, 5, 30, 120, 600] as const;
 
 export const whatsappSend = job('whatsapp.send', sendPayload, {
+  about: aboutSend,
   retrySeconds: [1, 3],
   maxLength: 50_000,
   prefetch: 200,
   bindings: [],
 });
 export const whatsappStatus = job('whatsapp.status', statusPayload, {
+  about: aboutStatus,
   retrySeconds: patient,
   maxLength: 200_000,
   prefetch: 50,
   bindings: [],
 });
 export const telegramSend = job('telegram.send', sendPayload, {
+  about: aboutSend,
   retrySeconds: [1, 3, 10, 30],
   maxLength: 50_000,
   prefetch: 100,
   bindings: [],
 });
 export const telegramUpdate = job('telegram.update', updatePayload, {
+  about: ({ kind }) => ({ type: kind }),
   retrySeconds: patient,
   maxLength: 50_000,
   prefetch: 20,
   bindings: [],
 });
 export const webhookDispatch = job('webhook.dispatch', eventsPayload, {
+  about: aboutEvents,
   retrySeconds: patient,
   maxLength: 200_000,
   prefetch: 100,
   bindings: ['#'],
 });
 export const billingCharge = job('billing.charge', eventsPayload, {
+  about: aboutEvents,
   retrySeconds: patient,
   maxLength: 200_000,
   prefetch: 200,
@@ -172,6 +210,7 @@ export const billingCharge = job('billing.charge', eventsPayload, {
   bindings: ['otp.verified', 'otp.failed', 'totp.verified'],
 });
 export const analyticsRollup = job('analytics.rollup', eventsPayload, {
+  about: aboutEvents,
   retrySeconds: patient,
   maxLength: 200_000,
   prefetch: 50,

@@ -103,6 +103,14 @@ test('SQL stands in stores and migrations alone', (t) => {
   );
 });
 
+test('tracing is loaded only when it is wanted', (t) => {
+  t.deepEqual(
+    imports.filter(({ to }) => to === 'lib/pulse/otel.ts'),
+    [],
+  );
+  t.regex(readFileSync(join(root, 'lib/pulse/trace.ts'), 'utf8'), /await import\('\.\/otel\.ts'\)/);
+});
+
 test('packages that open sockets are imported in one place each', (t) => {
   const homes: Record<string, RegExp> = {
     amqplib: /^lib\/infra\/queue\//,
@@ -110,6 +118,8 @@ test('packages that open sockets are imported in one place each', (t) => {
     undici: /^lib\/infra\/(http|outbound|safe-connect)\.ts$/,
     knex: /^(lib\/infra\/mysql\.ts$|migrations\/)/,
     koa: /^api\//,
+    '@opentelemetry/exporter-trace-otlp-http': /^lib\/pulse\/otel\.ts$/,
+    '@opentelemetry/sdk-trace-node': /^lib\/pulse\/otel\.ts$/,
   };
   for (const file of all) {
     const text = readFileSync(join(root, file), 'utf8');

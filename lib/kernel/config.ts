@@ -1,6 +1,7 @@
 // The settings: one table that reads, bounds, documents and types the environment.
 import type Joi from 'joi';
 import type { LogLevel } from './log.ts';
+import { observingSettings } from './observing-settings.ts';
 import { opsSettings } from './ops-settings.ts';
 import { providerSettings } from './provider-settings.ts';
 import { redact } from './redact.ts';
@@ -182,6 +183,7 @@ export const settings = {
   ),
 
   ...opsSettings,
+  ...observingSettings,
   ...providerSettings,
 } as const;
 

@@ -3,6 +3,7 @@ import type { Channel, ChannelModel } from 'amqplib';
 import type { Job } from '../../jobs.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Log } from '../../kernel/log.ts';
+import { noTracing, type Tracing } from '../../kernel/tracing.ts';
 import { createConnection } from './connection.ts';
 import type { Consumer, OnJob } from './consumer.ts';
 import { declare } from './declare.ts';
@@ -24,6 +25,8 @@ export type BrokerOptions = {
   isOutage(error: unknown): boolean;
   /** How long the broker may take to confirm; default 10 s. */
   publishTimeoutMs?: number;
+  /** Continues the traces of those who publish; default: none. */
+  tracing?: Tracing;
   /** Hears of every job that was settled. */
   onJob?: OnJob;
   /** Sees every channel when it is opened: tests provoke its errors. */
@@ -119,6 +122,7 @@ const createSides = (options: BrokerOptions, onReady: () => void) => {
     ...{ urls, log, onReconnect, name: `${processName} consume` },
     consumers: {
       ...{ publisher, clock, log, isOutage, guard, redeclare },
+      tracing: options.tracing ?? noTracing,
       onHandled: (done) => {
         counts.add(`${done.job}.${done.outcome}`);
         options.onJob?.(done);
@@ -130,9 +134,26 @@ const createSides = (options: BrokerOptions, onReady: () => void) => {
   return { publisher, publishing, receiving, counts };
 };
 
+/** Publishes in a span of its own, which the message names as the one to go on from. */
+const inSpan = (
+  tracing: Tracing,
+  destination: string,
+  options: PublishOptions,
+  send: (options: PublishOptions) => Promise<void>,
+): Promise<void> => {
+  if (!tracing.on) return send(options);
+  const attributes = {
+    ...{ 'messaging.system': 'rabbitmq', 'messaging.operation.name': 'publish' },
+    ...{ 'messaging.destination.name': destination, 'messaging.message.id': options.messageId },
+  };
+  return tracing.span({ kind: 'producer', name: `publish ${destination}`, attributes }, () =>
+    send({ ...options, traceparent: tracing.traceparent() }),
+  );
+};
+
 /** The broker of a process. @throws Error when an address is no URL; nothing is connected before `start` */
 export const createBroker = (options: BrokerOptions): Broker => {
-  const { clock } = options;
+  const { clock, tracing = noTracing } = options;
   const up = Promise.withResolvers<void>();
   up.promise.catch(() => undefined);
   const ready = (): boolean => publisher.ready() && receiving.connected();
@@ -149,14 +170,18 @@ export const createBroker = (options: BrokerOptions): Broker => {
     },
     // Asynchronous also in what JSON refuses: a caller has one place for errors.
     publish: async (job, payload, publishOptions) => {
-      await publisher.send('job', job.name, encode(payload), {
-        ...freshProperties(publishOptions, clock.now()),
-        mandatory: true,
-      });
+      await inSpan(tracing, job.name, publishOptions, (traceable) =>
+        publisher.send('job', job.name, encode(payload), {
+          ...freshProperties(traceable, clock.now()),
+          mandatory: true,
+        }),
+      );
       counts.add(`${job.name}.published`);
     },
     emit: async (type, body, publishOptions) =>
-      publisher.send('events', type, encode(body), freshProperties(publishOptions, clock.now())),
+      inSpan(tracing, type, publishOptions, (traceable) =>
+        publisher.send('events', type, encode(body), freshProperties(traceable, clock.now())),
+      ),
     replyAddress: receiving.replies.address,
     expectReplies: receiving.replies.expect,
     reply: ({ replyTo, correlationId }, body) =>

@@ -2,9 +2,10 @@
 import type { ChannelModel, ConsumeMessage } from 'amqplib';
 import type { Job } from '../../jobs.ts';
 import { describeError } from '../../kernel/redact.ts';
+import type { Tracing } from '../../kernel/tracing.ts';
 import { giveBack, type Lane, type LaneDeps, openLane } from './lane.ts';
-import { type Handler, type Meta, type Outcome, readMeta } from './message.ts';
-import { type SettlementDeps, settle } from './settlement.ts';
+import { type Handler, type Meta, readMeta } from './message.ts';
+import { type Received, type Settled, type SettlementDeps, settle } from './settlement.ts';
 import { againQueue } from './topology.ts';
 
 export type Consumer = {
@@ -21,12 +22,11 @@ export type AttachableConsumer = Consumer & {
   detach(): void;
 };
 
-export type ConsumerDeps = SettlementDeps & LaneDeps & { onHandled: OnJob };
+export type ConsumerDeps = SettlementDeps & LaneDeps & { onHandled: OnJob; tracing: Tracing };
 
 /** A job that was settled. */
-export type SettledJob = {
+export type SettledJob = Settled & {
   job: string;
-  outcome: Outcome['kind'];
   meta: Meta;
   /** How long it was worked on, ms. */
   ms: number;
@@ -46,6 +46,28 @@ const within = async (ms: number, work: Promise<unknown>): Promise<void> => {
   const timer = setTimeout(resolve, ms);
   await Promise.race([work, promise]);
   clearTimeout(timer);
+};
+
+/** Runs the work on a job in a span that goes on with the trace of whoever published it. */
+const traced = (
+  tracing: Tracing,
+  job: string,
+  { meta, queue }: Received,
+  work: () => Promise<Settled>,
+): Promise<Settled> => {
+  if (!tracing.on) return work();
+  const attributes = {
+    ...{ 'messaging.system': 'rabbitmq', 'messaging.operation.name': 'process' },
+    ...{ 'messaging.destination.name': queue, 'messaging.message.id': meta.messageId },
+    'tessera.attempt': meta.attempt,
+  };
+  const start = { kind: 'consumer', name: `process ${job}`, attributes } as const;
+  return tracing.span({ ...start, parent: meta.traceparent }, async (span) => {
+    const settled = await work();
+    span.set({ 'tessera.outcome': settled.outcome });
+    if (settled.outcome !== 'done') span.fail(settled.reason ?? settled.outcome);
+    return settled;
+  });
 };
 
 /** Consumes both queues of a job; `attach` is called for every new connection. */
@@ -68,9 +90,11 @@ export const createConsumer = <P>(
     const waitedMs = deps.clock.now() - meta.firstPublishedAtMs;
     try {
       const received = { message, meta, queue, held: () => lane.open };
-      const outcome = await settle(deps, job, handle, received);
+      const settled = await traced(deps.tracing, job.name, received, () =>
+        settle(deps, job, handle, received),
+      );
       const ms = performance.now() - startedAt;
-      deps.onHandled({ job: job.name, outcome, meta, ms, waitedMs });
+      deps.onHandled({ ...settled, job: job.name, meta, ms, waitedMs });
       lane.acks.finished(message.fields.deliveryTag);
     } catch (error) {
       const reason = describeError(error);

@@ -8,6 +8,8 @@ export type PublishOptions = {
   correlationId?: string;
   /** Milliseconds since the epoch; afterwards nobody waits for the job. */
   deadlineMs?: number;
+  /** W3C traceparent of the span the job was published in. */
+  traceparent?: string | undefined;
 };
 
 /** What a handler knows about its job beyond the payload. `attempt` counts from 1. */
@@ -17,6 +19,7 @@ export type Meta = {
   replyTo: string | undefined;
   correlationId: string | undefined;
   deadlineMs: number | undefined;
+  traceparent: string | undefined;
   attempt: number;
   lastAttempt: boolean;
   redelivered: boolean;
@@ -62,6 +65,7 @@ export const freshProperties = (options: PublishOptions, now: number): Options.P
   const headers: Headers = { attempt: 1, first_published: now };
   if (options.requestId !== undefined) headers.request_id = options.requestId;
   if (options.deadlineMs !== undefined) headers.deadline = options.deadlineMs;
+  if (options.traceparent !== undefined) headers.traceparent = options.traceparent;
   return propertiesOf(options.messageId, options, headers);
 };
 
@@ -76,6 +80,7 @@ export const readMeta = (message: ConsumeMessage, attempts: number): Meta => {
     replyTo: textOf(properties.replyTo),
     correlationId: textOf(properties.correlationId),
     deadlineMs: numberOf(headers.deadline),
+    traceparent: textOf(headers.traceparent),
     attempt,
     lastAttempt: attempt >= attempts,
     redelivered: fields.redelivered,
@@ -108,5 +113,6 @@ export const failedProperties = (meta: Meta, failure: Failure, now: number): Opt
   };
   if (meta.requestId !== undefined) headers.request_id = meta.requestId;
   if (meta.deadlineMs !== undefined) headers.deadline = meta.deadlineMs;
+  if (meta.traceparent !== undefined) headers.traceparent = meta.traceparent;
   return propertiesOf(meta.messageId, meta, headers);
 };

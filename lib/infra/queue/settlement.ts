@@ -113,40 +113,51 @@ const record = async (
   }
 };
 
+type Became = { outcome: Outcome['kind']; reason: string | undefined };
+
+/** What became of a job; the payload is undefined when it could not be read. */
+export type Settled = Became & { payload: unknown };
+
 /** Handles one message and makes what follows durable; resolves with what became of it, then it may be acked. */
 export const settle = async <P>(
   deps: SettlementDeps,
   job: Job<P>,
   handle: Handler<P>,
   received: Received,
-): Promise<Outcome['kind']> => {
+): Promise<Settled> => {
   const { clock, log } = deps;
   const { message, meta, queue } = received;
   const { messageId, attempt } = meta;
 
-  const bury = async (reason: string, detail: string): Promise<'dead'> => {
+  const bury = async (reason: string, detail: string): Promise<Became> => {
     const properties = failedProperties(meta, { reason, detail, queue, attempt }, clock.now());
     await record(deps, received, { exchange: 'dead', key: job.name }, properties);
     log.error({ job: job.name, message_id: messageId, attempt, reason, detail }, 'job is dead');
-    return 'dead';
+    return { outcome: 'dead', reason };
   };
 
-  const climb = async (seconds: number, reason: string, nextAttempt: number): Promise<'retry'> => {
+  const climb = async (seconds: number, reason: string, nextAttempt: number): Promise<Became> => {
     const failure = { reason, detail: reason, queue, attempt: nextAttempt };
     const properties = failedProperties(meta, failure, clock.now());
     const key = waitQueue(job.name, rungFor(job.retrySeconds, seconds));
     await record(deps, received, { exchange: 'retry', key }, properties);
-    return 'retry';
+    return { outcome: 'retry', reason };
   };
 
   const decoded = decode(job, message.content);
-  if ('fault' in decoded) return bury('malformed_payload', decoded.fault);
-  const outcome = await run(deps, job, handle, { payload: decoded.payload, meta });
-  if (outcome.kind === 'done') return 'done';
-  if (outcome.kind === 'dead') return bury(outcome.reason, outcome.reason);
-  if (outcome.kind === 'wait') return climb(1, outcome.reason, attempt);
-  const final = finalReason(meta, clock.now());
-  if (final) return bury(final, outcome.reason);
-  const wanted = outcome.afterSeconds ?? job.retrySeconds[attempt - 1] ?? 1;
-  return climb(wanted, outcome.reason, attempt + 1);
+  if ('fault' in decoded) {
+    return { ...(await bury('malformed_payload', decoded.fault)), payload: undefined };
+  }
+  const { payload } = decoded;
+  const outcome = await run(deps, job, handle, { payload, meta });
+  const follow = async (): Promise<Became> => {
+    if (outcome.kind === 'done') return { outcome: 'done', reason: undefined };
+    if (outcome.kind === 'dead') return bury(outcome.reason, outcome.reason);
+    if (outcome.kind === 'wait') return climb(1, outcome.reason, attempt);
+    const final = finalReason(meta, clock.now());
+    if (final) return bury(final, outcome.reason);
+    const wanted = outcome.afterSeconds ?? job.retrySeconds[attempt - 1] ?? 1;
+    return climb(wanted, outcome.reason, attempt + 1);
+  };
+  return { ...(await follow()), payload };
 };

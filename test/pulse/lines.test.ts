@@ -1,0 +1,79 @@
+// The wide lines of the log: one per request and per job, enough to find what happened, and no secret.
+import test from 'ava';
+import { createLog } from '../../lib/kernel/log.ts';
+import { maskPhone } from '../../lib/kernel/phone.ts';
+import { isKept } from '../../lib/pulse/lines.ts';
+import { eventually, type Stack, startStack } from '../support/stack.ts';
+
+const lines: Record<string, unknown>[] = [];
+let stack: Stack;
+
+test.before(async () => {
+  const log = createLog({
+    ...{ level: 'info', process: 'test' },
+    destination: { write: (line) => lines.push(JSON.parse(line)) },
+  });
+  stack = await startStack('lines', { log, settings: { LOG_SUCCESS_PERCENT: '100' } });
+});
+test.after.always(() => stack?.close());
+
+const lineOf = (about: Record<string, unknown>) =>
+  lines.find((line) => Object.entries(about).every(([name, value]) => line[name] === value));
+
+test('a send leaves one line of its request and one of its job, about the same message', async (t) => {
+  const customer = await stack.customer();
+  const phone = stack.phone();
+  const sent = await customer.live.send(phone.number);
+  const requestId = sent.headers.get('x-request-id');
+  const about = {
+    ...{ request_id: requestId, account_id: customer.accountId, mode: 'live' },
+    recipient: maskPhone(phone.number),
+  };
+  const request = await eventually(t, () => lineOf({ msg: 'request', request_id: requestId }));
+  t.like(request, {
+    ...about,
+    ...{ level: 'info', method: 'POST', route: '/v1/otp/send', status: 200 },
+    ...{ key_id: customer.liveKeyId, message_id: sent.data.message_id },
+  });
+  t.is(typeof request.ms, 'number');
+  const job = await eventually(t, () => lineOf({ msg: 'job', request_id: requestId }));
+  t.like(job, { ...about, job: 'whatsapp.send', outcome: 'done', attempt: 1 });
+  t.is(`otp_${job.message_id}`, String(sent.data.message_id));
+  t.is(job.recipient_hash, request.recipient_hash);
+  t.is(lines.filter((line) => line.msg === 'request' && line.request_id === requestId).length, 1);
+  const written = JSON.stringify(lines);
+  t.false(written.includes(phone.number));
+  t.false(written.includes(`"${await phone.code()}"`));
+});
+
+test('a refusal says its code, and a job that is tried again why', async (t) => {
+  const { live } = await stack.customer();
+  const phone = stack.phone();
+  await phone.behave({ whatsapp: 'rate_limited' });
+  const failed = await live.send(phone.number);
+  t.not(failed.status, 200);
+  const requestId = failed.headers.get('x-request-id');
+  await eventually(t, () =>
+    lineOf({ msg: 'request', request_id: requestId, error: failed.error.code }),
+  );
+  const retried = lineOf({ msg: 'job', request_id: requestId, outcome: 'retry' });
+  t.like(retried, { level: 'warn', job: 'whatsapp.send', attempt: 1 });
+  t.regex(String(retried?.reason), /^whatsapp_/);
+});
+
+test('failures and slow ones are always written, of the rest a share that hangs together', (t) => {
+  const quick = { failed: false, ms: 10 };
+  const none = { share: 0, slowMs: 1_000 };
+  t.false(isKept({ ...quick, id: 'a' }, none));
+  t.true(isKept({ ...quick, id: 'a', failed: true }, none));
+  t.true(isKept({ ...quick, id: 'a', ms: 1_000 }, none));
+  t.true(isKept({ ...quick, id: 'a' }, { ...none, share: 1 }));
+  const tenth = { share: 0.1, slowMs: 1_000 };
+  const ids = Array.from({ length: 10_000 }, (_, at) => `request-${at * 7_919}`);
+  const kept = ids.filter((id) => isKept({ ...quick, id }, tenth));
+  t.true(kept.length > 800 && kept.length < 1_200, String(kept.length));
+  t.deepEqual(
+    kept,
+    ids.filter((id) => isKept({ ...quick, id }, tenth)),
+  );
+});
