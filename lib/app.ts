@@ -125,6 +125,7 @@ export const createApiApp = async (options: AppOptions) => {
     authenticate: createAuthenticate({ ...house, keyUses }),
     authenticateSession: createAuthenticateSession(house),
     health: createHealth(house),
+    guard,
     sends: flow,
     verifies: flow,
     close: async () => {

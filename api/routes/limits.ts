@@ -140,6 +140,8 @@ const used = () =>
     reset_at: nullableTimestamp().description('When the oldest use leaves; null: nothing is used.'),
   });
 
+const bounds = () => object({ min: integer(), max: integer() });
+
 const throttle = object({
   at: timestamp(),
   code: oneOf(...Object.keys(errorCatalogue)),
@@ -195,7 +197,19 @@ const limits = route({
       can_send: flag(),
       blocked_by: list(text()).description('Codes a send would be refused with now.'),
       can_request_capacity: flag(),
-      reasons: list(text()),
+      reasons: list(text()).description('Why none can be made now.'),
+      request_bounds: object({
+        ...{ per_minute: bounds(), per_10_seconds: bounds(), justification_characters: bounds() },
+      }),
+      review: object({
+        deposited: flag(),
+        own_number: flag().description('Sends go out from the account’s own number.'),
+        blocked_prefixes: integer(),
+        days: integer().description('Over how many days the rates are.'),
+        requested: integer(),
+        delivery_rate: nullable(decimal()),
+        conversion_rate: nullable(decimal()),
+      }).description('What a review looks at, as it stands.'),
     }),
     recent_throttles: list(throttle),
     capacity_request: nullable(capacityRequest()).description('The newest one.'),
@@ -217,6 +231,16 @@ const limits = route({
             rate: nullable(decimal()),
           }),
         ),
+      }),
+      fraud_guard: object({
+        blocked_prefixes: list(
+          object({
+            prefix: text().description('Masked.'),
+            ...{ country: text(), since: timestamp(), until: timestamp() },
+            settled: integer().description('Messages it was judged by.'),
+            verified: integer(),
+          }),
+        ).description('Beginnings of numbers that nothing is sent to for a while.'),
       }),
     }),
   }),

@@ -4,14 +4,20 @@ import { floorDays, floorRate } from '../billing/floor.ts';
 import type { FloorStore } from '../billing/floor-store.ts';
 import type { LedgerStore } from '../billing/ledger-store.ts';
 import type { PriceStore } from '../billing/price-store.ts';
+import type { Quotes } from '../billing/quote.ts';
 import { hourOf, minimumBalanceMicros, sharedPerFree } from '../billing/rules.ts';
 import type { Clock } from '../kernel/clock.ts';
-import { hour } from '../kernel/clock.ts';
-import { fail } from '../kernel/errors.ts';
+import { day, hour } from '../kernel/clock.ts';
+import { type ErrorCode, fail, ServiceError } from '../kernel/errors.ts';
 import { toUsd } from '../kernel/money.ts';
 import type { AdmissionLimits } from '../limits/admission.ts';
 import { admissionTable } from '../limits/table.ts';
 import { tierOf } from '../limits/tier.ts';
+import type { Blocked, PumpingGuard } from '../pumping/refuse.ts';
+import { periodOf } from '../reports/rules.ts';
+import type { TotalsStore } from '../reports/totals-store.ts';
+import type { ResolveSender } from '../sender/resolve.ts';
+import { blockersOf, requestBounds, requestReasons, reviewFacts } from './eligibility.ts';
 import { capacityView } from './request.ts';
 import { schemaVersion } from './rules.ts';
 import type { CapacityStore } from './store.ts';
@@ -24,12 +30,17 @@ export type DocumentDeps = {
   floor: FloorStore;
   capacity: CapacityStore;
   throttles: Throttles;
+  guard: Pick<PumpingGuard, 'blocked'>;
+  totals: TotalsStore;
+  resolveSender: ResolveSender;
+  quotes: Pick<Quotes, 'totp'>;
   clock: Clock;
   trialVerifications: number;
   config: { sharedHourly: number };
 };
 
 const recentFloorDays = 7;
+const reviewDays = 30;
 const failedVerifications = { attempts: 5, window_seconds: 900 };
 
 const usageOf = async ({ admission, clock }: DocumentDeps, account: Account) => {
@@ -69,22 +80,6 @@ const recipientRows = () =>
     }));
 
 type Money = NonNullable<Awaited<ReturnType<LedgerStore['balance']>>>;
-
-/** Which errors a send would meet now for want of money, as the gate before a send would say them. */
-export const blockersOf = (account: Account, money: Money, now: number): string[] => {
-  const free = account.billingPlan === 'trial' && money.trialUsed < money.trialGranted;
-  if (free) return [];
-  if (!money.deposited) {
-    const tried = account.billingPlan === 'trial' && money.trialGranted > 0;
-    return [tried ? 'FREE_TRIAL_EXHAUSTED' : 'DEPOSIT_REQUIRED'];
-  }
-  const cap = account.spendCapHourlyMicros;
-  const spent = money.spentHour === hourOf(now) ? money.spentMicros : 0;
-  return [
-    ...(money.micros < minimumBalanceMicros ? ['INSUFFICIENT_CREDITS'] : []),
-    ...(cap !== null && spent >= cap ? ['SPEND_CAP_EXCEEDED'] : []),
-  ];
-};
 
 const spendHour = (account: Account, money: Money, now: number) => {
   const cap = account.spendCapHourlyMicros;
@@ -127,33 +122,92 @@ const floorOf = async ({ floor }: DocumentDeps, account: Account) => {
   };
 };
 
+/** What the account's messages came to lately, and the prefixes it may not send to. */
+const recordOf = async ({ totals, guard, clock }: DocumentDeps, account: Account) => {
+  const { from, to } = periodOf(reviewDays, clock.now());
+  const asked = { from, to, spanMs: day, by: undefined, modes: ['live'] as const };
+  return { tallies: await totals.totals(account.id, asked), held: guard.blocked(account.id) };
+};
+
+const heldView = ({ prefix, country, since, until, settled, verified }: Blocked) => ({
+  ...{ prefix, country, settled, verified },
+  since: new Date(since).toISOString(),
+  until: new Date(until).toISOString(),
+});
+
+/** The word of the gate before a send about trial, balance and cap; it looks and holds nothing. */
+const moneyBlocker = async (
+  { quotes }: DocumentDeps,
+  account: Account,
+): Promise<ErrorCode | undefined> => {
+  try {
+    await quotes.totp({ account, mode: 'live', holdId: undefined });
+    return undefined;
+  } catch (error) {
+    if (error instanceof ServiceError) return error.code;
+    throw error;
+  }
+};
+
+const gather = async (deps: DocumentDeps, account: Account, money: Money) => {
+  const [usage, allowances, floor, record, [newest], throttles, sender, blocker] =
+    await Promise.all([
+      usageOf(deps, account),
+      allowancesOf(deps, account, money),
+      floorOf(deps, account),
+      recordOf(deps, account),
+      deps.capacity.list(account.id, { before: undefined, limit: 1 }),
+      deps.throttles.recent(account.id).catch(() => []),
+      deps.resolveSender(account.id),
+      moneyBlocker(deps, account),
+    ]);
+  return { usage, allowances, floor, record, newest, throttles, sender, blocker };
+};
+
+type Gathered = Awaited<ReturnType<typeof gather>>;
+
+const eligibilityOf = (account: Account, { deposited }: Money, found: Gathered) => {
+  const { usage, allowances, newest, record, sender, blocker } = found;
+  const { allowance, used, paused: sharedPaused } = allowances.shared_number;
+  const blockedBy = blockersOf({
+    ...{ status: account.status, money: blocker, sharedPaused },
+    shared: sender?.shared === true,
+    sharedLeft: allowance === null ? null : Math.max(allowance - (used ?? 0), 0),
+    limited: Object.values(usage).some(({ remaining }) => remaining === 0),
+  });
+  const reasons = requestReasons(account, newest?.status === 'pending');
+  return {
+    ...{ can_send: blockedBy.length === 0, blocked_by: blockedBy },
+    ...{ can_request_capacity: reasons.length === 0, reasons, request_bounds: requestBounds },
+    review: reviewFacts({
+      ...{ days: reviewDays, deposited, tallies: record.tallies },
+      ownNumber: sender?.shared === false,
+      blockedPrefixes: record.held.length,
+    }),
+  };
+};
+
 /** GET /v1/clients/limits. @throws NOT_FOUND */
 export const limitsDocument = async (deps: DocumentDeps, account: Account) => {
-  const { clock, ledger, capacity, throttles } = deps;
-  const now = clock.now();
-  const money = await ledger.balance(account.id);
+  const now = deps.clock.now();
+  const money = await deps.ledger.balance(account.id);
   if (!money) throw fail('NOT_FOUND');
-  const [newest] = await capacity.list(account.id, { before: undefined, limit: 1 });
-  const blockedBy = blockersOf(account, money, now);
-  const pending = newest?.status === 'pending';
+  const found = await gather(deps, account, money);
   return {
     schema_version: schemaVersion as typeof schemaVersion,
     generated_at: new Date(now).toISOString(),
     account: { billing_plan: account.billingPlan, status: account.status },
     effective_policy: policyOf(account, now),
-    usage: { ...(await usageOf(deps, account)), spend_hour: spendHour(account, money, now) },
-    allowances: await allowancesOf(deps, account, money),
-    eligibility: {
-      ...{ can_send: blockedBy.length === 0, blocked_by: blockedBy },
-      can_request_capacity: !pending,
-      reasons: pending ? ['A request is pending.'] : [],
-    },
-    recent_throttles: await throttles.recent(account.id).catch(() => []),
-    capacity_request: newest ? capacityView(newest) : null,
+    usage: { ...found.usage, spend_hour: spendHour(account, money, now) },
+    allowances: found.allowances,
+    eligibility: eligibilityOf(account, money, found),
+    recent_throttles: found.throttles,
+    capacity_request: found.newest ? capacityView(found.newest) : null,
     safety_controls: {
       recipient_limits: recipientRows(),
       failed_verifications: failedVerifications,
-      safety_floor: await floorOf(deps, account),
+      safety_floor: found.floor,
+      fraud_guard: { blocked_prefixes: found.record.held.map(heldView) },
     },
   };
 };

@@ -14,6 +14,7 @@ import {
   prefixOf,
   windowMs,
 } from './rules.ts';
+import type { HeldPrefix } from './store.ts';
 
 export type GuardDeps = {
   held: HeldPrefixes;
@@ -26,12 +27,20 @@ export type GuardDeps = {
   onDecision?: (decision: 'refused' | 'would_refuse') => void;
 };
 
+/** A prefix that an account may not send to; masked. Times are ms. */
+export type Blocked = Pick<
+  HeldPrefix,
+  'prefix' | 'country' | 'since' | 'until' | 'settled' | 'verified'
+>;
+
 export type PumpingGuard = {
   /**
    * Lets a send or deliver pass, or throws RATE_LIMIT_EXCEEDED with the reason fraud_protection. Takes nothing and
    * asks nobody; an account without held prefixes costs one look into a Map.
    */
   check(caller: { accountId: string; mode: Mode }, phone: string): void;
+  /** The prefixes that are refused to an account now. */
+  blocked(accountId: string): Blocked[];
   start(): Promise<void>;
   stop(): void;
 };
@@ -66,6 +75,11 @@ export const createPumpingGuard = (deps: GuardDeps): PumpingGuard => {
       decided('would_refuse');
       const { accountId, country, prefix } = hold;
       log.info({ account_id: accountId, country, prefix }, 'send would be refused');
+    },
+    blocked: (accountId) => {
+      if (mode !== 'enforce' || allowed.accounts.has(accountId)) return [];
+      const now = clock.now();
+      return [...(held.of(accountId)?.values() ?? [])].filter(({ until }) => until > now);
     },
     start: async () => {
       if (mode !== 'off') await held.start();

@@ -4,15 +4,14 @@ import { toUsd } from '../kernel/money.ts';
 import { type Histogram, percentile, sizeOf } from './latency.ts';
 import type { RollupStore } from './rollup-store.ts';
 import {
-  addCounts,
   type Counts,
   channelNames,
   countedUntil,
   fillGaps,
-  noCounts,
   periodOf,
   rate,
   spanOf,
+  totalOf,
 } from './rules.ts';
 import type { Dimension, Tally, TotalsStore } from './totals-store.ts';
 
@@ -65,7 +64,6 @@ const frameOf = async ({ rollupStore, clock }: ReportDeps, accountId: string, da
 };
 
 const live = ['live'] as const;
-const whole = (tallies: readonly Tally[]): Counts => tallies.reduce<Counts>(addCounts, noCounts);
 
 /** Counts of live messages over whole days, by a dimension or in all. */
 const overDays = (
@@ -88,14 +86,14 @@ export const analytics = async (deps: ReportDeps, accountId: string, days: numbe
   const byName = countries.toSorted((one, other) => (one.country < other.country ? -1 : 1));
   return {
     ...view,
-    totals: totalsView(whole(countries)),
-    previous: totalsView(whole(earlier)),
+    totals: totalsView(totalOf(countries)),
+    previous: totalsView(totalOf(earlier)),
     countries: byName
       .toSorted((one, other) => other.requested - one.requested)
       .map((tally) => ({ country: tally.country, ...totalsView(tally), ...latenciesView(tally) })),
     modes: (['live', 'test'] as const).map((mode) => ({
       mode,
-      ...totalsView(whole(modes.filter((tally) => tally.mode === mode))),
+      ...totalsView(totalOf(modes.filter((tally) => tally.mode === mode))),
     })),
   };
 };
@@ -118,7 +116,7 @@ export const timeseries = async (deps: ReportDeps, accountId: string, days: numb
 /** GET /v1/clients/analytics/funnel: one cohort, the messages created in the period. */
 export const funnel = async (deps: ReportDeps, accountId: string, days: number) => {
   const { from, to, view } = await frameOf(deps, accountId, days);
-  const totals = whole(await overDays(deps, accountId, { from, to }));
+  const totals = totalOf(await overDays(deps, accountId, { from, to }));
   const names = ['requested', 'accepted', 'delivered', 'verified'] as const;
   const steps = names.map((name, index) => {
     const before = totals[names[index - 1] ?? name];
@@ -135,7 +133,7 @@ export const channels = async (deps: ReportDeps, accountId: string, days: number
   const { from, to, view } = await frameOf(deps, accountId, days);
   const tallies = await overDays(deps, accountId, { from, to }, 'channel');
   const items = channelNames.map((name) => {
-    const counts = whole(tallies.filter(({ channel }) => channel === name));
+    const counts = totalOf(tallies.filter(({ channel }) => channel === name));
     return { ...{ channel: name, ...totalsView(counts) }, ...latenciesView(counts) };
   });
   return { ...view, channels: items };

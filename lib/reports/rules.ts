@@ -38,6 +38,9 @@ export const addCounts = (one: Counts, other: Counts): Counts => ({
   verify: addHistograms(one.verify, other.verify),
 });
 
+/** All of them together. */
+export const totalOf = (all: readonly Counts[]): Counts => all.reduce<Counts>(addCounts, noCounts);
+
 /** A share from 0 to 1 with four decimals; null where there is nothing to have a share of. */
 export const rate = (part: number, whole: number): number | null =>
   whole === 0 ? null : Math.round((part / whole) * 10_000) / 10_000;
