@@ -2,7 +2,7 @@
 import { createServer as createHttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { ApiApp } from '../lib/app.ts';
-import { routes } from './routes.ts';
+import { routes, serveDocs } from './routes.ts';
 import { createServer } from './server.ts';
 
 export type Listening = { port: number; close(): Promise<void> };
@@ -12,7 +12,7 @@ const keepAliveMs = 65_000;
 
 /** Listens on the port and address of the settings; resolves when it does, throws when it cannot. */
 export const listen = async (app: ApiApp): Promise<Listening> => {
-  const server = createHttpServer(createServer(app, routes).callback());
+  const server = createHttpServer(createServer(app, routes, serveDocs).callback());
   server.keepAliveTimeout = keepAliveMs;
   server.requestTimeout = keepAliveMs;
   await new Promise<void>((resolve, reject) => {

@@ -7,7 +7,7 @@ import { jsonBody, readRawBody } from './body.ts';
 import { callerOf } from './caller.ts';
 import type { RequestState } from './context.ts';
 import { answerData, type Context } from './envelope.ts';
-import type { CsvRoute, JsonRoute, RawRoute, Request, Route } from './route.ts';
+import type { CsvRoute, JsonRoute, RawAnswer, RawRoute, Request, Route } from './route.ts';
 import { sourceKeyOf } from './source.ts';
 import { validate } from './validate.ts';
 
@@ -76,14 +76,20 @@ const serveJson = (app: ApiApp, route: JsonRoute) => async (ctx: Context) => {
 };
 
 const serveRaw = (app: ApiApp, route: RawRoute) => async (ctx: Context) => {
-  const { status, body } = await route.handle(app, {
+  const answer = await route.handle(app, {
     body: await readRawBody(ctx.req, route.maxBodyBytes),
     query: ctx.URL.searchParams,
     headers: ctx.headers,
     requestId: ctx.state.requestId,
   });
+  sendRaw(ctx, answer, route.produces);
+};
+
+/** An answer as it is, with headers of its own. */
+export const sendRaw = (ctx: Context, { status, body, headers = {} }: RawAnswer, type: string) => {
   ctx.status = status;
-  ctx.type = route.produces;
+  ctx.type = type;
+  ctx.set(headers);
   ctx.body = body;
 };
 

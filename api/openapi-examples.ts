@@ -36,9 +36,10 @@ const fits = (schema: Json, value: unknown): boolean =>
 const scalar = (schema: Json, name: string): unknown => {
   const own = Array.isArray(schema.examples) ? schema.examples : [];
   const values = Array.isArray(schema.enum) ? schema.enum : [];
-  const found = [...(exampleValues[name] ?? []), ...own, ...values].find((value) =>
-    fits(schema, value),
-  );
+  // All times of a schema have one example; by their names they tell a story.
+  const named = exampleValues[name] ?? [];
+  const candidates = name.endsWith('_at') ? [...named, ...own] : [...own, ...named];
+  const found = [...candidates, ...values].find((value) => fits(schema, value));
   return found ?? null;
 };
 

@@ -107,6 +107,7 @@ export const shownOnly: Record<string, readonly string[]> = {
 /** Answers that are no JSON, by operation. */
 export const textExamples: Record<string, string> = {
   'GET /openapi.json': '{"openapi":"3.1.0","info":{"title":"Tessera","version":"1.0.0"}}',
+  'GET /docs': '<!doctype html><html lang="en">…</html>',
   'GET /v1/inbound/whatsapp': '1158201444',
   'POST /v1/inbound/whatsapp': '',
   'POST /v1/inbound/telegram': '',

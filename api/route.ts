@@ -94,7 +94,12 @@ export type RawRequest = {
   requestId: string;
 };
 
-export type RawAnswer = { status: number; body: string };
+export type RawAnswer = {
+  status: number;
+  body: string | Buffer;
+  /** A Content-Type here goes before what the route says. */
+  headers?: Record<string, string>;
+};
 
 /** An endpoint that answers a file of CSV, streamed. */
 export type CsvRoute = Shared & {

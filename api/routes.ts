@@ -8,7 +8,7 @@ import { healthRoutes } from './routes/health.ts';
 import { inboundRoutes } from './routes/inbound.ts';
 import { keyRoutes } from './routes/keys.ts';
 import { limitRoutes } from './routes/limits.ts';
-import { metaRoutes } from './routes/meta.ts';
+import { createServeDocs, metaRoutes } from './routes/meta.ts';
 import { otpRoutes } from './routes/otp.ts';
 import { playgroundRoutes } from './routes/playground.ts';
 import { reportRoutes } from './routes/reports.ts';
@@ -16,6 +16,11 @@ import { securityRoutes } from './routes/security.ts';
 import { totpRoutes } from './routes/totp.ts';
 import { wabaRoutes } from './routes/waba.ts';
 import { webhookRoutes } from './routes/webhooks.ts';
+
+const document = () => openApiDocument(routes);
+
+/** What hangs below /docs. */
+export const serveDocs = createServeDocs(document);
 
 export const routes: readonly Route[] = [
   ...healthRoutes,
@@ -32,5 +37,5 @@ export const routes: readonly Route[] = [
   ...securityRoutes,
   ...wabaRoutes,
   ...inboundRoutes,
-  ...metaRoutes(() => JSON.stringify(openApiDocument(routes))),
+  ...metaRoutes(document, serveDocs),
 ];

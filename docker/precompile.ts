@@ -5,6 +5,7 @@ import { flushCompileCache } from 'node:module';
 await Promise.all([
   import('../lib/app.ts'),
   import('../api/listen.ts'),
+  import('../api/docs/build.ts'),
   import('../workers/run.ts'),
   import('../workers/workers.ts'),
 ]);

@@ -506,6 +506,13 @@ export type paths = {
      */
     get: operations["getOpenapiJson"];
   };
+  "/docs": {
+    /**
+     * The documentation for people; its pages are also there as Markdown.
+     * @description `/docs/llms.txt` lists the pages; `.md` behind the address of a page gives it as Markdown. Takes no credential.
+     */
+    get: operations["getDocs"];
+  };
 };
 
 export type webhooks = {
@@ -1204,7 +1211,7 @@ export type operations = {
         /**
          * @example {
          *   "phone": "+14155550123",
-         *   "code": "492113"
+         *   "code": "493027"
          * }
          */
         "application/json": {
@@ -1469,7 +1476,7 @@ export type operations = {
         /**
          * @example {
          *   "phone": "+14155550123",
-         *   "code": "492113"
+         *   "code": "493027"
          * }
          */
         "application/json": {
@@ -2305,7 +2312,7 @@ export type operations = {
         /**
          * @example {
          *   "phone": "+14155550123",
-         *   "code": "492113"
+         *   "code": "493027"
          * }
          */
         "application/json": {
@@ -3092,7 +3099,7 @@ export type operations = {
         /**
          * @example {
          *   "phone": "+14155550123",
-         *   "code": "492113"
+         *   "code": "493027"
          * }
          */
         "application/json": {
@@ -4290,7 +4297,7 @@ export type operations = {
         /**
          * @example {
          *   "email": "dev@example.com",
-         *   "code": "492113",
+         *   "code": "493027",
          *   "new_password": "another horse, another battery"
          * }
          */
@@ -7876,9 +7883,9 @@ export type operations = {
         /**
          * @example {
          *   "requested_sustained_per_minute": 1000,
-         *   "requested_burst_per_10_seconds": 330,
-         *   "expected_sustained_per_minute": 600,
-         *   "expected_peak_per_minute": 900,
+         *   "requested_burst_per_10_seconds": 1000,
+         *   "expected_sustained_per_minute": 1000,
+         *   "expected_peak_per_minute": 1000,
          *   "business_justification": "Our autumn campaign brings about 600 sign-ups a minute.",
          *   "supporting_facts": "Conversion of the last 30 days: 87 %."
          * }
@@ -12656,6 +12663,71 @@ export type operations = {
     };
   };
   /**
+   * The documentation for people; its pages are also there as Markdown.
+   * @description `/docs/llms.txt` lists the pages; `.md` behind the address of a page gives it as Markdown. Takes no credential.
+   */
+  getDocs: {
+    responses: {
+      /** @description The document. */
+      200: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "text/html": unknown;
+        };
+      };
+      /** @description [METHOD_NOT_ALLOWED](/docs/errors/METHOD_NOT_ALLOWED): This path does not support the method. See the Allow header. */
+      405: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "METHOD_NOT_ALLOWED";
+            };
+          };
+        };
+      };
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
+      500: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "INTERNAL_ERROR";
+            };
+          };
+        };
+      };
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
+      503: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+          /** @description Seconds to wait. */
+          "Retry-After"?: number;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "SERVICE_UNAVAILABLE";
+            };
+          };
+        };
+      };
+    };
+  };
+  /**
    * A channel accepted the code. With a fallback there is one per channel.
    * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
    */
@@ -13762,7 +13834,7 @@ export type operations = {
          *   "timestamp": "2026-11-20T12:00:00.000Z",
          *   "mode": "live",
          *   "data": {
-         *     "name": "Ada Lovelace",
+         *     "name": "otp_code",
          *     "language": "en_US",
          *     "status": "approved",
          *     "previous_status": null,
@@ -13840,7 +13912,7 @@ export type operations = {
          *   "timestamp": "2026-11-20T12:00:00.000Z",
          *   "mode": "live",
          *   "data": {
-         *     "balance": 41.25,
+         *     "balance": 1.95,
          *     "sequence": 80
          *   }
          * }
@@ -13914,7 +13986,7 @@ export type operations = {
          *   "mode": "live",
          *   "data": {
          *     "granted": 50,
-         *     "used": 12,
+         *     "used": 50,
          *     "sequence": 80
          *   }
          * }
@@ -14151,7 +14223,7 @@ export type operations = {
          *   "timestamp": "2026-11-20T12:00:00.000Z",
          *   "mode": "live",
          *   "data": {
-         *     "reason": "cooldown",
+         *     "reason": "Reported by recipients.",
          *     "sequence": 80
          *   }
          * }

@@ -1,0 +1,99 @@
+// The limits as tables, from the rows that enforce them, each with a word on what it is for.
+import {
+  customTierBounds,
+  standardTier,
+  type Tier,
+  tier1000,
+  tier5000,
+} from '../../lib/limits/rules.ts';
+import { admissionTable, type LimitRow, readTable } from '../../lib/limits/table.ts';
+import { blockMs, failedAttempts } from '../../lib/otp/rules.ts';
+import { code, table } from './page.ts';
+
+/** Why each row is there, by its name; a test holds the names together. */
+export const limitTexts: Record<string, string> = {
+  resend: 'A second code within half a minute is almost always a double click.',
+  send: 'Keeps one of your users from being flooded through you.',
+  playground_1m: 'The playground is for trying, not for sending.',
+  playground_10m: 'The same, over ten minutes.',
+  playground_24h: 'The same, over a day.',
+  recipient_10m: 'Keeps a phone from being flooded through many accounts at once.',
+  recipient_24h: 'The same, over a day.',
+  source_ip: 'Holds for calls without an account, which only the playground takes.',
+  credential: 'What one key may do in a minute, sends and verifies together.',
+  burst: 'Smooths peaks; grows with a reviewed tier.',
+  sustained: 'The tier of the account; grows with a review.',
+  hourly: 'Sixty times the sustained rate.',
+  telegram_link: 'Every call issues a fresh link, so few are needed.',
+  status_message: 'Webhooks tell sooner than polling.',
+  status_account: 'All look-ups of one account together.',
+  read: 'Lists, analytics, billing and other reads of one account together.',
+  export: 'An export reads everything there is.',
+  key_change: 'Making, rotating and revoking keys.',
+  webhook_change: 'New secrets, tests and repeats of deliveries.',
+  profile_change: 'Changes of profile and settings.',
+  totp_change: 'Enrolling and disabling.',
+  totp_verify: 'What one key may verify; guesses are held back by the block below.',
+  connect: 'Calls that WhatsApp or Stripe has to answer.',
+  playground_verify: 'Guessing in the playground.',
+  playground_live: 'Only where the operator switched real delivery on; nobody pays for these.',
+  source_send: 'Calls that name no account, right or wrong, also those that fail.',
+  register: 'New accounts from one address.',
+  forgot_source: 'Codes for forgotten passwords asked for from one address.',
+  forgot_email: 'Codes for one account.',
+  reset_email: 'Guesses at one such code.',
+};
+
+const units = [
+  [86_400_000, 'day'],
+  [3_600_000, 'hour'],
+  [60_000, 'minute'],
+  [1_000, 'second'],
+] as const;
+
+/** A window in words: 10 minutes, 1 hour, 24 hours. */
+export const windowText = (ms: number): string => {
+  if (ms === 86_400_000) return '24 hours';
+  const [size, unit] = units.find(([candidate]) => ms % candidate === 0) ?? [1, 'millisecond'];
+  const count = ms / size;
+  return `${count} ${unit}${count === 1 ? '' : 's'}`;
+};
+
+const number = (value: number): string => value.toLocaleString('en-US');
+
+const rowsOf = (rows: readonly LimitRow[]): string =>
+  table(
+    ['What is counted', 'At most', '`dimension`, `reason`', 'Why'],
+    rows.map((row) => [
+      row.scope,
+      `${number(row.limit)} in ${windowText(row.windowMs)}`,
+      `${code(row.dimension)}, ${code(row.reason)}`,
+      limitTexts[row.name] ?? '',
+    ]),
+  );
+
+export const admissionRows = (): string => rowsOf(admissionTable);
+
+export const readRows = (): string => rowsOf(readTable);
+
+const tierRow = ({ name, burst, sustained, hourly }: Tier): string[] => [
+  code(name),
+  ...[number(sustained), number(burst), number(hourly)],
+];
+
+export const tierRows = (): string =>
+  table(
+    ['Tier', 'Per minute', 'Per 10 seconds', 'Per hour'],
+    [
+      ...[standardTier, tier1000, tier5000].map(tierRow),
+      [
+        '`custom`',
+        `${customTierBounds.min} to ${number(customTierBounds.max)}`,
+        'a third',
+        '60 times',
+      ],
+    ],
+  );
+
+export const lockoutText = (): string =>
+  `${failedAttempts} wrong codes for one phone within ${windowText(blockMs)} block every verify of that account and phone for ${windowText(blockMs)}, the right code included.`;

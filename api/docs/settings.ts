@@ -1,0 +1,70 @@
+// The settings table, read off the schema that reads the environment.
+import { settings } from '../../lib/kernel/config.ts';
+import { code, join, table } from './page.ts';
+
+/** Headings of the table and which settings stand under each; a test finds those that are under none. */
+export const settingGroups: Record<string, RegExp> = {
+  'The process':
+    /^(HOST|PORT|LOG_LEVEL|TRUSTED_PROXIES|SHUTDOWN_SECONDS|TESSERA_.*|OPS_.*|METRICS_.*|OTEL_.*|TRACE.*|HEARTBEAT.*|PROCESS.*)$/,
+  'The engines': /^(MYSQL_|REDIS_|AMQP_|KEY_PREFIX|PUBLISH_)/,
+  Keys: /^(CODE_PEPPERS|PHONE_PEPPER|SEALING_KEYS|TOTP_KEYS)$/,
+  'Sending and verifying': /^(SEND_|REACHABILITY_|SETTLE_|MAX_SENDS_)/,
+  Money: /^(TRIAL_|PRICE_|SHARED_NUMBER_|SAFETY_FLOOR_|STRIPE_|DEPOSIT_)/,
+  Webhooks: /^WEBHOOK_/,
+  'Playground and bot check': /^(PLAYGROUND|TURNSTILE_)/,
+  'The guard against pumping': /^FRAUD_/,
+  WhatsApp: /^WHATSAPP_/,
+  Telegram: /^TELEGRAM_/,
+};
+
+type Described = {
+  flags?: { default?: unknown; presence?: string };
+  allow?: unknown[];
+  rules?: { name: string; args?: { limit?: number } }[];
+};
+
+const described = (schema: unknown): Described => (schema as { describe(): Described }).describe();
+
+const allowed = ({ allow = [], rules = [] }: Described): string => {
+  const values = allow.filter((value) => typeof value === 'string' && value !== '');
+  const bound = (name: string) => rules.find((rule) => rule.name === name)?.args?.limit;
+  const [min, max] = [bound('min'), bound('max')];
+  if (values.length > 0) return values.map((value) => code(String(value))).join(', ');
+  if (min !== undefined && max !== undefined) return `${min} to ${max}`;
+  return max === undefined ? '' : `up to ${max}`;
+};
+
+const standard = (env: string, { flags }: Described): string => {
+  if (flags?.presence === 'required') return '**required**';
+  const value = flags?.default;
+  if (value === undefined || value === '' || (Array.isArray(value) && value.length === 0))
+    return 'empty';
+  return code(env.endsWith('_USD') ? String(Number(value) / 1_000_000) : String(value));
+};
+
+const all = Object.values(settings) as {
+  env: string;
+  schema: unknown;
+  about: string;
+  secret: boolean;
+}[];
+
+const rowOf = ({ env, schema, about, secret }: (typeof all)[number]): string[] => {
+  const description = described(schema);
+  const note = secret ? ' *Secret: never shown or logged.*' : '';
+  return [code(env), standard(env, description), allowed(description), `${about}${note}`];
+};
+
+/** The heading a setting stands under. */
+export const groupOf = (env: string): string | undefined =>
+  Object.keys(settingGroups).find((name) => settingGroups[name]?.test(env));
+
+export const settingTables = (): string =>
+  join(
+    ...Object.keys(settingGroups).flatMap((name) => {
+      const rows = all.filter(({ env }) => groupOf(env) === name).map(rowOf);
+      return rows.length === 0
+        ? []
+        : [`## ${name}`, table(['Variable', 'Default', 'Allowed', 'What it does'], rows)];
+    }),
+  );
