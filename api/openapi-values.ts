@@ -90,6 +90,21 @@ export const exampleValues: Record<string, readonly unknown[]> = {
   },
 };
 
+const notYet = { delivered_at: null, verified_at: null };
+
+/** What the data of an event holds beside the usual values of its fields, by type. */
+export const eventValues: Record<string, Record<string, unknown>> = {
+  'otp.sent': { ...notYet, sequence: 10 },
+  'otp.delivered': { verified_at: null, sequence: 40 },
+  'otp.failed': { ...notYet, failure_reason: 'not_delivered', sequence: 30 },
+  'otp.expired': { verified_at: null, sequence: 60 },
+  'otp.completed': { status: 'verified', latency_ms: 20_000 },
+  'template.status_changed': { previous_status: 'pending' },
+  'billing.trial_exhausted': { used: 50 },
+  'billing.low_balance': { balance: 4.95 },
+  'capacity_request.updated': { status: 'approved' },
+};
+
 /** Fields that an answer leaves out in the ordinary case, by operation. */
 export const leftOut: Record<string, readonly string[]> = {
   'POST /v1/clients/login': ['mfa_required', 'mfa_token'],

@@ -2,6 +2,7 @@
 import { eventCatalogue, eventSchema, type PublicEventType } from '../lib/webhooks/catalogue.ts';
 import { exampleOf } from './openapi-examples.ts';
 import { schemaOf } from './openapi-schema.ts';
+import { eventValues } from './openapi-values.ts';
 
 type Json = Record<string, unknown>;
 
@@ -17,6 +18,12 @@ const headers: Json[] = [
   header('webhook-timestamp', 'Unix seconds of this attempt.', '1795176000'),
   header('webhook-signature', 'One v1,base64 per secret, with spaces between.', signature),
 ];
+
+/** What an example says of its data beyond the names of the fields: an event tells how far its message came. */
+const eventExample = (type: PublicEventType, schema: Json): Json => {
+  const example = exampleOf(schema) as Json;
+  return { ...example, data: { ...(example.data as Json), ...eventValues[type] } };
+};
 
 const operationId = (type: string): string =>
   `on${type
@@ -37,7 +44,7 @@ const operation = (type: PublicEventType): Json => {
     parameters: headers,
     requestBody: {
       required: true,
-      content: { 'application/json': { schema, example: exampleOf(schema) } },
+      content: { 'application/json': { schema, example: eventExample(type, schema) } },
     },
     responses: { '2XX': { description: 'Taken.' }, '410': { description: 'Send no more.' } },
   };

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join as joinPath } from 'node:path';
 import { errorPages } from './errors.ts';
 import { eventExamples, eventRows, retryText } from './events.ts';
-import { admissionRows, lockoutText, readRows, tierRows } from './limits.ts';
+import { admissionRows, lockoutText, loginText, readRows, tierRows } from './limits.ts';
 import { priceRows } from './money.ts';
 import { operationsOf } from './operations.ts';
 import { type Facts, type Page, table, urlOf } from './page.ts';
@@ -58,9 +58,10 @@ const partsFor = (facts: Facts, pages: readonly Page[]): Record<string, () => st
   read_table: readRows,
   tier_table: tierRows,
   lockout: lockoutText,
+  login_limits: loginText,
   price_table: () => priceRows(facts),
-  event_table: eventRows,
-  event_examples: eventExamples,
+  event_table: () => eventRows(facts.openapi),
+  event_examples: () => eventExamples(facts.openapi),
   retry_schedule: retryText,
   settings_tables: settingTables,
 });

@@ -1,35 +1,48 @@
 // Webhook kinds with their payloads, and when a delivery is tried again.
-import { eventTexts } from '../../lib/messages/event-texts.ts';
-import { deliverWithinMs, giveUpMs, waitsMs } from '../../lib/webhooks/rules.ts';
+import type { PublicEventType } from '../../lib/webhooks/catalogue.ts';
+import { deliverWithinMs, giveUp, waitsMs } from '../../lib/webhooks/rules.ts';
+import { eventNotes } from './event-notes.ts';
+import { fieldTable } from './fields.ts';
 import { windowText } from './limits.ts';
+import type { Json, Media } from './operations.ts';
 import { code, join, json, table } from './page.ts';
 
-const entries = Object.entries(eventTexts);
+type Kind = { type: string; summary: string; media: Media };
+
+type Raw = { post: { summary: string; requestBody: { content: Record<string, Media> } } };
+
+const kindsOf = (openapi: Json): Kind[] =>
+  Object.entries((openapi.webhooks ?? {}) as Record<string, Raw>).map(([type, { post }]) => ({
+    ...{ type, summary: post.summary },
+    media: post.requestBody.content['application/json'] ?? { schema: {} },
+  }));
 
 const anchor = (type: string): string => type.replace(/[._]/g, '-');
 
-export const eventRows = (): string =>
+const noteOf = (type: string): string => eventNotes[type as PublicEventType] ?? '';
+
+export const eventRows = (openapi: Json): string =>
   table(
-    ['Type', 'When'],
-    entries.map(([type, { about }]) => [`[${type}](#${anchor(type)})`, about]),
+    ['Type', 'When', 'What to do'],
+    kindsOf(openapi).map(({ type, summary }) => [
+      `[${type}](#${anchor(type)})`,
+      summary,
+      noteOf(type),
+    ]),
   );
 
-const payload = (type: string, data: unknown) => ({
-  id: 'evt_5f1c0e9b7a3d4c2e8b6f0a1d2c3e4f50',
-  type,
-  timestamp: '2026-11-20T12:00:21.000Z',
-  mode: 'live',
-  data,
-});
+const dataOf = ({ schema }: Media): Json =>
+  ((schema.properties ?? {}) as Record<string, Json>).data ?? {};
 
-export const eventExamples = (): string =>
+export const eventExamples = (openapi: Json): string =>
   join(
-    ...entries.flatMap(([type, { about, data }]) => [
+    ...kindsOf(openapi).flatMap(({ type, summary, media }) => [
       `### ${type} {#${anchor(type)}}`,
-      about,
-      json(payload(type, data)),
+      summary,
+      json(media.example),
+      fieldTable(dataOf(media)),
     ]),
   );
 
 export const retryText = (): string =>
-  `The first attempt is made at once, the others after ${waitsMs.map(windowText).join(', ')}: ${waitsMs.length + 1} attempts within ${windowText(deliverWithinMs)}. An endpoint that took nothing for ${windowText(giveUpMs)} is given up, and what is held for it goes out when you set the address again. ${code('Retry-After')} is obeyed.`;
+  `The first attempt is made at once, the others after ${waitsMs.map(windowText).join(', ')}: ${waitsMs.length + 1} attempts within ${windowText(deliverWithinMs)}. ${code('Retry-After')} is obeyed. An endpoint that took nothing for ${windowText(giveUp.afterMs)}, through ${giveUp.failures} attempts on ${giveUp.days} days at least, is given up; what is held for it goes out when you set the address again.`;

@@ -8,6 +8,13 @@ import {
 } from '../../lib/limits/rules.ts';
 import { admissionTable, type LimitRow, readTable } from '../../lib/limits/table.ts';
 import { blockMs, failedAttempts } from '../../lib/otp/rules.ts';
+import {
+  failuresMax,
+  firstBlockMs,
+  longestBlockMs,
+  perEmail,
+  perSource,
+} from '../../lib/security/throttle.ts';
 import { code, table } from './page.ts';
 
 /** Why each row is there, by its name; a test holds the names together. */
@@ -34,6 +41,12 @@ export const limitTexts: Record<string, string> = {
   profile_change: 'Changes of profile and settings.',
   totp_change: 'Enrolling and disabling.',
   totp_verify: 'What one key may verify; guesses are held back by the block below.',
+  disconnect: 'Of its own, so that other calls never keep an owner from disconnecting.',
+  security_change: 'Changes of the second factor and of sessions.',
+  session_open: 'Logins that succeeded.',
+  session_refresh: 'New pairs of tokens for one session.',
+  source_token: 'Tokens that nobody has; good ones from the same address go on working.',
+  reset_source: 'Guesses at such codes from one address.',
   connect: 'Calls that WhatsApp or Stripe has to answer.',
   playground_verify: 'Guessing in the playground.',
   playground_live: 'Only where the operator switched real delivery on; nobody pays for these.',
@@ -50,6 +63,10 @@ const units = [
   [60_000, 'minute'],
   [1_000, 'second'],
 ] as const;
+
+/** Logins are counted apart (lib/security/throttle.ts). */
+export const loginText = (): string =>
+  `Logins have limits of their own: ${failuresMax} failures in a row from one source block the address there for ${windowText(firstBlockMs)}, then twice as long each time, up to ${windowText(longestBlockMs)}; one address may fail ${perEmail.limit} times a day from everywhere, and one source ${perSource.limit} times for all addresses.`;
 
 /** A window in words: 10 minutes, 1 hour, 24 hours. */
 export const windowText = (ms: number): string => {

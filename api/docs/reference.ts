@@ -1,6 +1,7 @@
 // The API reference: one page per operation, from the OpenAPI document.
 import { errorHelp } from '../../lib/kernel/error-help.ts';
 import { type ErrorCode, errorCatalogue } from '../../lib/kernel/errors.ts';
+import { aboutOf, fieldTable, typeText } from './fields.ts';
 import {
   headingsOf,
   type Json,
@@ -10,62 +11,6 @@ import {
   type Parameter,
 } from './operations.ts';
 import { block, code, exampleUrl, join, json, type Page, table } from './page.ts';
-
-const typeText = (schema: Json): string => {
-  const types = [schema.type ?? 'any'].flat().map(String);
-  const items = schema.items as Json | undefined;
-  return types
-    .map((type) => (type === 'array' && items ? `array of ${typeText(items)}` : type))
-    .join(' or ');
-};
-
-const boundsText = (schema: Json): string => {
-  const { enum: values, minimum, maximum, minLength, maxLength, default: standard } = schema;
-  const listed = Array.isArray(values) && values.length <= 14 && values.length > 0;
-  const between = (low: unknown, high: unknown, unit: string): string => {
-    if (low !== undefined && high !== undefined) return `${low} to ${high}${unit}.`;
-    if (high !== undefined) return `At most ${high}${unit}.`;
-    return '';
-  };
-  return [
-    listed ? `One of ${values.map((value) => code(String(value))).join(', ')}.` : '',
-    between(minimum, maximum, ''),
-    maxLength === undefined
-      ? ''
-      : between(minLength === 1 ? undefined : minLength, maxLength, ' characters'),
-    standard === undefined ? '' : `Default ${code(String(standard))}.`,
-  ]
-    .filter(Boolean)
-    .join(' ');
-};
-
-const aboutOf = (schema: Json): string =>
-  [schema.description, boundsText(schema)].filter(Boolean).map(String).join(' ');
-
-type Field = { name: string; schema: Json; required: boolean };
-
-/** The fields of an object, and those inside its members, by their paths. */
-const fieldsOf = (schema: Json, prefix = ''): Field[] => {
-  const required = (schema.required ?? []) as string[];
-  return Object.entries((schema.properties ?? {}) as Record<string, Json>).flatMap(
-    ([name, inner]) => [
-      { name: prefix + name, schema: inner, required: required.includes(name) },
-      ...fieldsOf(inner, `${prefix}${name}.`),
-      ...(inner.items ? fieldsOf(inner.items as Json, `${prefix}${name}[].`) : []),
-    ],
-  );
-};
-
-const fieldTable = (schema: Json): string =>
-  table(
-    ['Field', 'Type', 'Required', 'About'],
-    fieldsOf(schema).map(({ name, schema: inner, required }) => [
-      code(name),
-      typeText(inner),
-      required ? 'yes' : 'no',
-      aboutOf(inner),
-    ]),
-  );
 
 const parameterTable = (parameters: readonly Parameter[]): string =>
   table(

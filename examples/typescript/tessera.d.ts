@@ -12766,10 +12766,10 @@ export type operations = {
          *     "channel": "whatsapp",
          *     "accepted_at": "2026-11-20T12:00:00.000Z",
          *     "expires_at": "2026-11-20T12:05:00.000Z",
-         *     "delivered_at": "2026-11-20T12:00:02.000Z",
-         *     "verified_at": "2026-11-20T12:00:21.000Z",
+         *     "delivered_at": null,
+         *     "verified_at": null,
          *     "failure_reason": null,
-         *     "sequence": 80
+         *     "sequence": 10
          *   }
          * }
          */
@@ -12865,9 +12865,9 @@ export type operations = {
          *     "accepted_at": "2026-11-20T12:00:00.000Z",
          *     "expires_at": "2026-11-20T12:05:00.000Z",
          *     "delivered_at": "2026-11-20T12:00:02.000Z",
-         *     "verified_at": "2026-11-20T12:00:21.000Z",
+         *     "verified_at": null,
          *     "failure_reason": null,
-         *     "sequence": 80
+         *     "sequence": 40
          *   }
          * }
          */
@@ -13060,10 +13060,10 @@ export type operations = {
          *     "channel": "whatsapp",
          *     "accepted_at": "2026-11-20T12:00:00.000Z",
          *     "expires_at": "2026-11-20T12:05:00.000Z",
-         *     "delivered_at": "2026-11-20T12:00:02.000Z",
-         *     "verified_at": "2026-11-20T12:00:21.000Z",
-         *     "failure_reason": null,
-         *     "sequence": 80
+         *     "delivered_at": null,
+         *     "verified_at": null,
+         *     "failure_reason": "not_delivered",
+         *     "sequence": 30
          *   }
          * }
          */
@@ -13159,9 +13159,9 @@ export type operations = {
          *     "accepted_at": "2026-11-20T12:00:00.000Z",
          *     "expires_at": "2026-11-20T12:05:00.000Z",
          *     "delivered_at": "2026-11-20T12:00:02.000Z",
-         *     "verified_at": "2026-11-20T12:00:21.000Z",
+         *     "verified_at": null,
          *     "failure_reason": null,
-         *     "sequence": 80
+         *     "sequence": 60
          *   }
          * }
          */
@@ -13260,7 +13260,7 @@ export type operations = {
          *     "verified_at": "2026-11-20T12:00:21.000Z",
          *     "failure_reason": null,
          *     "status": "verified",
-         *     "latency_ms": 1,
+         *     "latency_ms": 20000,
          *     "cost": 0.05,
          *     "legs": [
          *       {
@@ -13837,7 +13837,7 @@ export type operations = {
          *     "name": "otp_code",
          *     "language": "en_US",
          *     "status": "approved",
-         *     "previous_status": null,
+         *     "previous_status": "pending",
          *     "sequence": 80
          *   }
          * }
@@ -13912,7 +13912,7 @@ export type operations = {
          *   "timestamp": "2026-11-20T12:00:00.000Z",
          *   "mode": "live",
          *   "data": {
-         *     "balance": 1.95,
+         *     "balance": 4.95,
          *     "sequence": 80
          *   }
          * }
@@ -14148,7 +14148,7 @@ export type operations = {
          *   "mode": "live",
          *   "data": {
          *     "capacity_request_id": "0192f0c1-7a3b-7c4d-8e5f-0123456789ab",
-         *     "status": "pending",
+         *     "status": "approved",
          *     "sequence": 80
          *   }
          * }

@@ -12,8 +12,8 @@ export const failuresMax = 10;
 export const firstBlockMs = 15 * minute;
 export const longestBlockMs = day;
 
-const perEmail = { name: 'login_email', limit: 50, windowMs: day };
-const perSource = { name: 'login_source', limit: 100, windowMs: day };
+export const perEmail = { name: 'login_email', limit: 50, windowMs: day };
+export const perSource = { name: 'login_source', limit: 100, windowMs: day };
 const perPair = { name: 'login_pair', limit: failuresMax, windowMs: firstBlockMs };
 const perCode = { name: 'second_factor', limit: 10, windowMs: hour };
 const perPassword = { name: 'reauth_password', limit: 10, windowMs: hour };

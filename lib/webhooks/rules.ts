@@ -15,7 +15,7 @@ export const deliverWithinMs = 72 * hour;
 export type Failing = { failingSince: number | null; failures: number; failingDays: number };
 
 /** Both time and volume: a count alone is seconds for a busy account, and days alone are one bad call twice. */
-const giveUp = { afterMs: 5 * day, failures: 20, days: 3 };
+export const giveUp = { afterMs: 5 * day, failures: 20, days: 3 };
 
 /** Whether an endpoint is given up: nothing taken for five days, 20 attempts failed, on three days at least. */
 export const isGivenUp = ({ failingSince, failures, failingDays }: Failing, now: number): boolean =>

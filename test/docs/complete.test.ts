@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import { eventNotes } from '../../api/docs/event-notes.ts';
 import { limitTexts, windowText } from '../../api/docs/limits.ts';
 import { groupOf } from '../../api/docs/settings.ts';
 import { routes } from '../../api/routes.ts';
@@ -9,8 +10,8 @@ import { settings } from '../../lib/kernel/config.ts';
 import { errorHelp } from '../../lib/kernel/error-help.ts';
 import { errorCatalogue } from '../../lib/kernel/errors.ts';
 import { admissionTable, readTable } from '../../lib/limits/table.ts';
-import { eventTexts } from '../../lib/messages/event-texts.ts';
 import { magicNumbers } from '../../lib/otp/sandbox.ts';
+import { eventCatalogue } from '../../lib/webhooks/catalogue.ts';
 import { markdownAt, pages } from './facts.ts';
 
 const codes = Object.keys(errorCatalogue);
@@ -64,14 +65,14 @@ test('every event type that is published is explained, with a payload', (t) => {
   const source = readFileSync(join(root, 'lib/messages/events.ts'), 'utf8');
   const published = [...source.matchAll(/^ {2}\| '([a-z_]+\.[a-z_]+)'/gm)].map(([, type]) => type);
   t.true(published.length > 15);
-  t.deepEqual(
-    [...published, 'otp.completed'].sort(),
-    Object.keys(eventTexts).sort() as (string | undefined)[],
-  );
+  const documented = Object.keys(eventCatalogue).sort();
+  t.deepEqual([...published, 'otp.completed'].sort() as (string | undefined)[], documented);
+  t.deepEqual(Object.keys(eventNotes).sort(), documented);
   const page = markdownAt('webhooks');
-  for (const [type, { about }] of Object.entries(eventTexts)) {
+  for (const [type, { summary }] of Object.entries(eventCatalogue)) {
     t.true(page.includes(`### ${type} {#`) && page.includes(`"type": "${type}"`), type);
-    t.true(page.includes(about), type);
+    t.true(page.includes(summary), type);
+    t.true(page.includes(eventNotes[type as keyof typeof eventNotes]), type);
   }
 });
 
