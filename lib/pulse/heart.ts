@@ -24,7 +24,7 @@ export type HeartDeps = {
   version: string;
   registry: Pick<Registry, 'getMetricsAsJSON'>;
   pulses: PulseStore;
-  broker: Pick<Broker, 'inHand' | 'ready'>;
+  broker: Pick<Broker, 'inHand' | 'handled' | 'ready'>;
   redis: Pick<RedisClient, 'isReady'>;
   /** Requests that are not answered yet. */
   requests(): number;
@@ -97,7 +97,7 @@ export const createHeart = (deps: HeartDeps): Heart => {
       ...{ id, name, pid, host, version, startedAt, at: clock.now() },
       ...{ rssBytes, heapUsedBytes, cpu, eventLoopP99Ms, clockOffsets },
       connected: { redis: redis.isReady(), rabbitmq: broker.ready() },
-      doing: { requests: vitals.requests, jobs: broker.inHand() },
+      doing: { requests: vitals.requests, jobs: broker.inHand(), handled: broker.handled() },
       metrics: (await registry.getMetricsAsJSON()) as unknown as MetricJson[],
     };
   };

@@ -19,6 +19,8 @@ export type Doing = {
   requests: number;
   /** Jobs in hand, for every job the process consumes; one that rests has 0. */
   jobs: Record<string, number>;
+  /** Jobs settled since the process started, by job. */
+  handled: Record<string, number>;
 };
 
 /** Milliseconds an engine's clock is ahead of the process's; null while nobody can say. */

@@ -23,7 +23,11 @@ const stand = async () => {
     createHeart({
       ...{ name, version: '1.2.3', pulses, redis, clock: systemClock, log: silentLog },
       registry: createMetrics().registry,
-      broker: { ready: () => true, inHand: () => ({ 'whatsapp.send': 3, 'whatsapp.status': 0 }) },
+      broker: {
+        ready: () => true,
+        inHand: () => ({ 'whatsapp.send': 3, 'whatsapp.status': 0 }),
+        handled: () => ({ 'whatsapp.send': 9, 'whatsapp.status': 0 }),
+      },
       requests: () => 7,
     });
   const close = async () => {

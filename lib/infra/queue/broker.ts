@@ -59,8 +59,12 @@ export type Broker = {
   consume<P>(job: Job<P>, handle: Handler<P>, options?: { prefetch?: number }): Promise<Consumer>;
   /** Messages ready in a queue, and its consumers. @throws BrokerUnavailable, amqplib's error (code 404) */
   depth(queue: string): Promise<{ ready: number; consumers: number }>;
+  /** Work on a channel of its own, for looking into queues. @throws BrokerUnavailable */
+  look<T>(work: (channel: Channel) => Promise<T>): Promise<T>;
   /** Jobs this process works on, by job, for every job it consumes. */
   inHand(): Record<string, number>;
+  /** Jobs this process has settled since it started, by job, whatever became of them. */
+  handled(): Record<string, number>;
   /**
    * Counters since the start (published, returned, nacked, unknown, refused, replyLost, reconnects, channelDeaths,
    * cancelled, `<job>.published`, `<job>.<outcome>`), and `unconfirmed` as it is now.
@@ -189,7 +193,9 @@ export const createBroker = (options: BrokerOptions): Broker => {
     consume: (job, handle, { prefetch = job.prefetch } = {}) =>
       receiving.consume(job, handle, prefetch),
     depth: receiving.depth,
+    look: receiving.look,
     inHand: receiving.inHand,
+    handled: receiving.handled,
     stats: () => ({ ...publisher.counts(), ...counts.all }),
     close: async () => {
       up.reject(new BrokerUnavailable('this process is closing'));

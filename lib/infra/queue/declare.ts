@@ -1,21 +1,60 @@
 // Puts the topology on the broker.
 import type { ChannelModel } from 'amqplib';
 import type { Job } from '../../jobs.ts';
-import { exchanges, topologyOf } from './topology.ts';
+import { exchanges, isDeadQueue, type QueuePlan, topologyOf } from './topology.ts';
 
-/** Declares everything the jobs need; on a channel of its own, which a refusal may close. */
-export const declare = async (model: ChannelModel, jobs: readonly Job[]): Promise<void> => {
+const codeOf = (error: unknown): unknown => (error as { code?: unknown } | null)?.code;
+const preconditionFailed = 406;
+
+const open = async (model: ChannelModel) => {
   const channel = await model.createChannel();
+  // A refusal closes the channel and says so twice.
   channel.on('error', () => undefined);
-  for (const [name, type] of Object.entries(exchanges)) {
-    await channel.assertExchange(name, type, { durable: true });
-  }
-  const { queues, bindings } = topologyOf(jobs);
+  return channel;
+};
+
+const assertAll = async (model: ChannelModel, queues: readonly QueuePlan[]): Promise<void> => {
+  const channel = await open(model);
   await Promise.all(
     queues.map((queue) =>
       channel.assertQueue(queue.name, { durable: true, arguments: queue.arguments }),
     ),
   );
+  await channel.close();
+};
+
+/**
+ * A dead queue of an earlier version cannot give its letters back: an empty one is made anew.
+ * @throws Error when it holds letters, which must not be thrown away
+ */
+const renewOutdated = async (model: ChannelModel, queues: readonly QueuePlan[]): Promise<void> => {
+  for (const queue of queues.filter(({ name }) => isDeadQueue(name))) {
+    try {
+      await assertAll(model, [queue]);
+    } catch (error) {
+      if (codeOf(error) !== preconditionFailed) throw error;
+      const channel = await open(model);
+      const { messageCount } = await channel.checkQueue(queue.name);
+      if (messageCount > 0) throw new Error(`${queue.name} is of an earlier version and not empty`);
+      await channel.deleteQueue(queue.name);
+      await channel.close();
+      await assertAll(model, [queue]);
+    }
+  }
+};
+
+/** Declares everything the jobs need; on channels of its own, which a refusal may close. */
+export const declare = async (model: ChannelModel, jobs: readonly Job[]): Promise<void> => {
+  const { queues, bindings } = topologyOf(jobs);
+  const channel = await open(model);
+  for (const [name, type] of Object.entries(exchanges)) {
+    await channel.assertExchange(name, type, { durable: true });
+  }
+  await assertAll(model, queues).catch(async (error: unknown) => {
+    if (codeOf(error) !== preconditionFailed) throw error;
+    await renewOutdated(model, queues);
+    await assertAll(model, queues);
+  });
   await Promise.all(
     bindings.map(({ queue, exchange, key }) => channel.bindQueue(queue, exchange, key)),
   );

@@ -1,5 +1,6 @@
 // A job as a message: what is in its properties and headers, and what a handler is told of them.
 import type { ConsumeMessage, Options } from 'amqplib';
+import { isDeadQueue } from './topology.ts';
 
 export type PublishOptions = {
   messageId: string;
@@ -69,11 +70,19 @@ export const freshProperties = (options: PublishOptions, now: number): Options.P
   return propertiesOf(options.messageId, options, headers);
 };
 
+/** Whether the job comes straight from its dead queue; the newest of the broker's records stands first. */
+const isRedriven = (headers: Record<string, unknown>): boolean => {
+  const [last] = Array.isArray(headers['x-death']) ? (headers['x-death'] as unknown[]) : [];
+  const { reason, queue } = (last ?? {}) as Record<string, unknown>;
+  return reason === 'rejected' && isDeadQueue(String(queue));
+};
+
 /** What the message says of itself; `attempts` is how many the job has. */
 export const readMeta = (message: ConsumeMessage, attempts: number): Meta => {
   const { properties, fields } = message;
   const headers = (properties.headers ?? {}) as Record<string, unknown>;
-  const attempt = numberOf(headers.attempt) ?? 1;
+  // Redriven: the ladder begins anew. The deadline stays: what was given up is not sent later.
+  const attempt = isRedriven(headers) ? 1 : (numberOf(headers.attempt) ?? 1);
   return {
     messageId: textOf(properties.messageId) ?? '',
     requestId: textOf(headers.request_id),

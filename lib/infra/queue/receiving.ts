@@ -1,5 +1,5 @@
 // The consuming connection: this process's replies, its consumers, and looks at the depth of queues.
-import type { ChannelModel } from 'amqplib';
+import type { Channel, ChannelModel } from 'amqplib';
 import type { Job } from '../../jobs.ts';
 import type { Log } from '../../kernel/log.ts';
 import { describeError } from '../../kernel/redact.ts';
@@ -20,6 +20,9 @@ export type Receiving = {
   connected(): boolean;
   consume<P>(job: Job<P>, handle: Handler<P>, prefetch: number): Promise<Consumer>;
   depth(queue: string): Promise<{ ready: number; consumers: number }>;
+  look<T>(work: (channel: Channel) => Promise<T>): Promise<T>;
+  /** Jobs that were settled here since the start, by job. */
+  handled(): Record<string, number>;
   /** Jobs in hand by job, for every job that is consumed here. */
   inHand(): Record<string, number>;
   /** Stops all consumers, then the connection. */
@@ -35,21 +38,33 @@ export type ReceivingOptions = {
   onReconnect(): void;
 };
 
-/** Ready messages and consumers of a queue; asked on a channel of its own, which a missing queue closes. */
-const depthOf = async (model: ChannelModel | undefined, queue: string) => {
+/** Work on a channel of its own, which a mistake may close: what it holds then goes back to its queue. */
+const lookOn = async <T>(
+  model: ChannelModel | undefined,
+  work: (channel: Channel) => Promise<T>,
+): Promise<T> => {
   if (!model) throw new BrokerUnavailable('the broker is not connected');
   const channel = await model.createChannel();
   channel.on('error', () => undefined);
-  const { messageCount, consumerCount } = await channel.checkQueue(queue);
-  await channel.close();
-  return { ready: messageCount, consumers: consumerCount };
+  try {
+    return await work(channel);
+  } finally {
+    await channel.close().catch(() => undefined);
+  }
 };
+
+const depthOf = (model: ChannelModel | undefined, queue: string) =>
+  lookOn(model, async (channel) => {
+    const { messageCount, consumerCount } = await channel.checkQueue(queue);
+    return { ready: messageCount, consumers: consumerCount };
+  });
 
 /** Keeps the consuming side alive: every new connection gets the reply queue and all consumers again. */
 export const createReceiving = (options: ReceivingOptions): Receiving => {
   const { urls, name, log, onChange, onReconnect } = options;
   const { guard, redeclare } = options.consumers;
   const consumers = new Set<AttachableConsumer>();
+  const handled: Record<string, number> = {};
   const replies = createReplies(guard, log);
   let current: ChannelModel | undefined;
 
@@ -71,7 +86,12 @@ export const createReceiving = (options: ReceivingOptions): Receiving => {
   });
 
   const consume: Receiving['consume'] = async (job, handle, prefetch) => {
-    const consumer = createConsumer(options.consumers, job, handle, prefetch);
+    handled[job.name] ??= 0;
+    const onHandled: ConsumerDeps['onHandled'] = (name, outcome) => {
+      handled[name] = (handled[name] ?? 0) + 1;
+      options.consumers.onHandled(name, outcome);
+    };
+    const consumer = createConsumer({ ...options.consumers, onHandled }, job, handle, prefetch);
     consumers.add(consumer);
     // A connection that ends meanwhile is followed by one that gets this consumer too.
     await (current && consumer.attach(current))?.catch((error: unknown) =>
@@ -90,6 +110,8 @@ export const createReceiving = (options: ReceivingOptions): Receiving => {
     start: connection.start,
     connected: () => current !== undefined,
     depth: (queue) => depthOf(current, queue),
+    look: (work) => lookOn(current, work),
+    handled: () => handled,
     inHand: () =>
       Object.fromEntries([...consumers].map((consumer) => [consumer.job, consumer.inHand()])),
     close: async () => {

@@ -15,18 +15,13 @@ export type Topology = { queues: QueuePlan[]; bindings: BindingPlan[] };
 
 export const againQueue = (job: string): string => `${job}.again`;
 export const deadQueue = (job: string): string => `${job}.dead`;
+export const isDeadQueue = (queue: string): boolean => queue.endsWith('.dead');
 export const waitQueue = (job: string, seconds: number): string => `${job}.wait.${seconds}s`;
 
 /** Crashes a message may cause before it is dead; deploys count too, hence the width (reference 04 section 3). */
 const deliveryLimit = 20;
 
 const quorum = { 'x-queue-type': 'quorum' } as const;
-
-/**
- * A dead letter that is looked at goes back each time. Without a word from us 4.x drops it at the 21st, and there is
- * nowhere to drop it to; -1 for "no limit" is unknown to 3.10.
- */
-const keepsLetters = { ...quorum, 'x-delivery-limit': 1_000_000_000 } as const;
 
 // A dead letter is moved only once its target has it.
 const safely = {
@@ -40,6 +35,19 @@ const work = (job: string) => ({
   'x-delivery-limit': deliveryLimit,
   'x-dead-letter-exchange': 'dead',
   'x-dead-letter-routing-key': job,
+});
+
+/**
+ * A dead letter that is looked at goes back each time. Without a word from us 4.x drops it at the 21st; -1 for "no
+ * limit" is unknown to 3.10. One that is rejected is redriven: the broker itself moves it, and lets go of it only once
+ * the other queue has it, so that no death of ours loses or doubles a letter.
+ */
+const keepsLetters = (job: string) => ({
+  ...quorum,
+  ...safely,
+  'x-delivery-limit': 1_000_000_000,
+  'x-dead-letter-exchange': 'job',
+  'x-dead-letter-routing-key': againQueue(job),
 });
 
 const queuesOf = ({ name, maxLength, retrySeconds }: Job): QueuePlan[] => [
@@ -56,7 +64,7 @@ const queuesOf = ({ name, maxLength, retrySeconds }: Job): QueuePlan[] => [
       'x-dead-letter-routing-key': againQueue(name),
     },
   })),
-  { name: deadQueue(name), arguments: keepsLetters },
+  { name: deadQueue(name), arguments: keepsLetters(name) },
 ];
 
 const bindingsOf = ({ name, retrySeconds, bindings }: Job): BindingPlan[] => [

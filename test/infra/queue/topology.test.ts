@@ -57,10 +57,14 @@ test('dead letters are moved at least once: to the dead queue from work, to the 
   });
 });
 
-test('a dead queue keeps its letters: no limit, no lifetime, and looking at them never uses them up', (t) => {
+test('a dead queue keeps its letters: no limit, no lifetime, looking never uses them up, and what is rejected is redriven', (t) => {
   t.deepEqual(argumentsOf('mail.dead'), {
     'x-queue-type': 'quorum',
     'x-delivery-limit': 1_000_000_000,
+    'x-dead-letter-exchange': 'job',
+    'x-dead-letter-routing-key': 'mail.again',
+    'x-dead-letter-strategy': 'at-least-once',
+    'x-overflow': 'reject-publish',
   });
 });
 
