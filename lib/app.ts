@@ -208,11 +208,3 @@ export const createWorkerApp = async (options: AppOptions) => {
 };
 
 export type WorkerApp = Awaited<ReturnType<typeof createWorkerApp>>;
-
-/** The ops process: everything operators look at and do; it takes no sends and no jobs. */
-export const createOpsApp = async (options: AppOptions) => {
-  const house = await openHouse(options);
-  return { ...house, version, health: createHealth(house) };
-};
-
-export type OpsApp = Awaited<ReturnType<typeof createOpsApp>>;

@@ -33,9 +33,11 @@ const row = [
   'lib/capacity',
   'lib/webhooks',
   'lib/counting.ts',
+  'lib/ops',
   'lib/health.ts',
   'lib/house.ts',
   'lib/app.ts',
+  'lib/ops-app.ts',
 ];
 const doors = ['api', 'workers'];
 

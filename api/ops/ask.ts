@@ -1,5 +1,5 @@
 // Runs an operation of the ops listener: its schemas first, then its handler; over HTTP and from a page alike.
-import type { OpsApp } from '../../lib/app.ts';
+import type { OpsApp } from '../../lib/ops-app.ts';
 import { validate } from '../validate.ts';
 import type { OpsCaller } from './auth.ts';
 import type { OpsJsonRoute, OpsRequest } from './route.ts';

@@ -1,7 +1,7 @@
 // Serves the ops listener on its own port.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { OpsApp } from '../../lib/app.ts';
+import type { OpsApp } from '../../lib/ops-app.ts';
 import { opsRoutes } from './routes.ts';
 import { createOpsServer } from './server.ts';
 

@@ -1,9 +1,10 @@
 // Process entry of the ops listener: a process of its own, so that looking never slows a send.
-import { createOpsApp } from '../../lib/app.ts';
+
 import { loadConfig } from '../../lib/kernel/config.ts';
 import { createLog } from '../../lib/kernel/log.ts';
 import { describeError } from '../../lib/kernel/redact.ts';
 import { onShutdown } from '../../lib/kernel/shutdown.ts';
+import { createOpsApp } from '../../lib/ops-app.ts';
 import { listenOps } from './listen.ts';
 
 const main = async (): Promise<void> => {

@@ -1,8 +1,8 @@
 // What an operation of the ops listener is: a value like a public route, for callers who hold the token.
 import type { IncomingHttpHeaders } from 'node:http';
 import type Joi from 'joi';
-import type { OpsApp } from '../../lib/app.ts';
 import type { Infer } from '../../lib/kernel/schema.ts';
+import type { OpsApp } from '../../lib/ops-app.ts';
 import type { OpsCaller } from './auth.ts';
 
 type Part<S> = S extends Joi.Schema ? Infer<S> : undefined;

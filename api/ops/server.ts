@@ -1,8 +1,8 @@
 // The Koa application of the ops listener: the token first, then the login, then the operations.
 import Router from '@koa/router';
 import Koa from 'koa';
-import type { OpsApp } from '../../lib/app.ts';
 import { fail } from '../../lib/kernel/errors.ts';
+import type { OpsApp } from '../../lib/ops-app.ts';
 import { jsonBody } from '../body.ts';
 import { type RequestState, requestContext } from '../context.ts';
 import { answerData, type Context } from '../envelope.ts';

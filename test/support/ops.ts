@@ -1,7 +1,7 @@
 // The ops listener of a stack under test, and a client that holds its token.
 import { listenOps } from '../../api/ops/listen.ts';
-import { createOpsApp, type OpsApp } from '../../lib/app.ts';
 import { silentLog } from '../../lib/kernel/log.ts';
+import { createOpsApp, type OpsApp } from '../../lib/ops-app.ts';
 import { opsToken } from './settings.ts';
 import type { Stack } from './stack.ts';
 

@@ -1,6 +1,7 @@
 // Who is logged in, the engines and channels at a glance, and the processes with their clocks.
-import type { OpsApp } from '../../../lib/app.ts';
+
 import { version } from '../../../lib/kernel/version.ts';
+import type { OpsApp } from '../../../lib/ops-app.ts';
 import { opsRoute } from '../route.ts';
 
 export const session = opsRoute({

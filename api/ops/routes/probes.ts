@@ -1,6 +1,7 @@
 // What machines ask the ops listener: the metrics of all processes, and whether this one lives and is ready.
-import type { OpsApp } from '../../../lib/app.ts';
+
 import { version } from '../../../lib/kernel/version.ts';
+import type { OpsApp } from '../../../lib/ops-app.ts';
 import { contentType, metricsText } from '../../../lib/pulse/merge.ts';
 import { opsText } from '../route.ts';
 

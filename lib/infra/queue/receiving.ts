@@ -87,9 +87,9 @@ export const createReceiving = (options: ReceivingOptions): Receiving => {
 
   const consume: Receiving['consume'] = async (job, handle, prefetch) => {
     handled[job.name] ??= 0;
-    const onHandled: ConsumerDeps['onHandled'] = (name, outcome) => {
-      handled[name] = (handled[name] ?? 0) + 1;
-      options.consumers.onHandled(name, outcome);
+    const onHandled: ConsumerDeps['onHandled'] = (done) => {
+      handled[job.name] = (handled[job.name] ?? 0) + 1;
+      options.consumers.onHandled(done);
     };
     const consumer = createConsumer({ ...options.consumers, onHandled }, job, handle, prefetch);
     consumers.add(consumer);
