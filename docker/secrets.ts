@@ -30,3 +30,7 @@ const readSecrets = (): Record<string, string> => {
 };
 
 for (const [name, value] of Object.entries(readSecrets())) process.env[name] ||= value;
+
+// For Prometheus, which is another user in another container and shares nothing but this file.
+const { TESSERA_OPS_TOKEN_FILE: tokenFile, OPS_TOKEN: token } = process.env;
+if (tokenFile && token) writeFileSync(tokenFile, token, { mode: 0o644 });

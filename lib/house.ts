@@ -209,7 +209,13 @@ const openPulse = ({ db, redis, broker, metrics }: Infra, options: Required<AppO
     requests: () => activity.requests,
   });
   watchEngines({ ...{ broker, redis, db }, registry: metrics.registry, vitals: heart.vitals });
-  return { pulses, heart, activity, onReconciled: metrics.reconciled };
+  return {
+    pulses,
+    heart,
+    activity,
+    onReconciled: metrics.reconciled,
+    onRecounted: metrics.recounted,
+  };
 };
 
 /** What every process shares: sockets, stores and settings, opened together and closed together. */

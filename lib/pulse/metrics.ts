@@ -95,9 +95,10 @@ const outsideMetrics = (registry: Registry) => ({
   }),
 });
 
-/** The last proof of the books; nothing is reported before the first. */
-const booksMetrics = (registry: Registry) => {
+/** The last proofs of books and rollups; nothing is reported before the first. */
+const proofMetrics = (registry: Registry) => {
   let last: { mismatches: number; at: number } | undefined;
+  let drift: number | undefined;
   const gauge = (name: string, help: string, read: (proof: NonNullable<typeof last>) => number) =>
     readGauge({ registry, name, help, labels: unlabelled }, () =>
       last === undefined ? [] : [{ value: read(last) }],
@@ -112,7 +113,17 @@ const booksMetrics = (registry: Registry) => {
     'When the books were last proven, Unix time.',
     (proof) => proof.at / 1000,
   );
+  readGauge(
+    {
+      ...{ registry, name: 'tessera_rollup_drift', labels: unlabelled },
+      help: 'Rollups that differed from a recount of their messages in the last night.',
+    },
+    () => (drift === undefined ? [] : [{ value: drift }]),
+  );
   return {
+    recounted: (drifted: number): void => {
+      drift = drifted;
+    },
     reconciled: (mismatches: number, at: number): void => {
       last = { mismatches, at };
     },
@@ -122,7 +133,7 @@ const booksMetrics = (registry: Registry) => {
 export type Metrics = { registry: Registry } & ReturnType<typeof requestMetrics> &
   ReturnType<typeof roomMetrics> &
   ReturnType<typeof outsideMetrics> &
-  ReturnType<typeof booksMetrics>;
+  ReturnType<typeof proofMetrics>;
 
 /** What a request came to, for its metrics. */
 export type Answered = {
@@ -143,14 +154,23 @@ export const countAnswer = (metrics: Metrics, { method, route, status, error, ms
   if (error !== undefined) metrics.errors.add(error);
 };
 
+/** What alerts look at exists before it happens: the step from nothing to one would not be seen. */
+const begin = ({ sends, pumping }: Pick<Metrics, 'sends' | 'pumping'>): void => {
+  pumping.start('held');
+  for (const channel of ['whatsapp', 'telegram']) sends.start(channel, 'accepted', 'live');
+  sends.start('none', 'failed', 'live');
+};
+
 /** The metrics of a process in a registry of their own. */
 export const createMetrics = (): Metrics => {
   const registry = new Registry();
-  return {
+  const metrics = {
     registry,
     ...requestMetrics(registry),
     ...roomMetrics(registry),
     ...outsideMetrics(registry),
-    ...booksMetrics(registry),
+    ...proofMetrics(registry),
   };
+  begin(metrics);
+  return metrics;
 };

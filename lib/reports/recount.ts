@@ -11,6 +11,8 @@ export type RecountDeps = {
   recounts: RecountStore;
   clock: Clock;
   log: Log;
+  /** Hears how many rollups differed in a night. */
+  onRecounted?: (drifted: number) => void;
 };
 
 const daysBack = 3;
@@ -56,7 +58,7 @@ const confirm = async (
 
 /** Reports drift and has it counted again. */
 const report = async (
-  { rollupStore, recounts, clock, log }: RecountDeps,
+  { rollupStore, recounts, clock, log, onRecounted }: RecountDeps,
   { drifted, compared }: { drifted: Suspect[]; compared: number },
 ): Promise<void> => {
   const at = clock.now();
@@ -70,6 +72,7 @@ const report = async (
     log.error({ ...counts, some }, 'rollups differed from a recount and are counted again');
     await rollupStore.mark(drifted.map((one) => ({ ...one, slot: slotOf(at) })));
   }
+  onRecounted?.(drifted.length);
   await recounts.finish({ day: Math.floor(at / day), at, ...counts });
 };
 
