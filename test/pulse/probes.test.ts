@@ -1,5 +1,6 @@
 // What machines ask the ops listener: metrics of every process, liveness and readiness, also while an engine is away.
 import test from 'ava';
+import { whatsappStatus } from '../../lib/jobs.ts';
 import { type Ops, startOps } from '../support/ops.ts';
 import { promtoolPath, promtoolSays } from '../support/promtool.ts';
 import { eventually, type Stack, startStack } from '../support/stack.ts';
@@ -36,6 +37,24 @@ test.serial('/metrics has the figures of every process, by process', async (t) =
   t.regex(page, /tessera_http_request_duration_seconds_count\{[^}]*process="api@/);
   const { headers } = await ops.get('/metrics');
   t.regex(headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/);
+});
+
+test.serial('the depth of every queue is what the broker says of it', async (t) => {
+  await stack.stopWorkers('whatsapp');
+  const { accountId } = await stack.customer();
+  const update = { receipts: [], due: [accountId], news: [] };
+  for (const messageId of ['one', 'two', 'three']) {
+    await stack.api.broker.publish(whatsappStatus, update, { messageId });
+  }
+  const { ready } = await stack.api.broker.depth('whatsapp.status');
+  t.is(ready, 3);
+  const { text } = await ops.get('/metrics');
+  t.regex(text, /tessera_queue_depth\{queue="whatsapp.status",part="fresh"\} 3\n/);
+  t.regex(text, /tessera_queue_depth\{queue="whatsapp.status",part="dead"\} 0\n/);
+  t.regex(text, /tessera_queue_consumers\{queue="whatsapp.send"\} 0\n/);
+  t.regex(text, /tessera_queue_consumers\{queue="billing.charge"\} 1\n/);
+  t.regex(text, /tessera_queue_oldest_age_seconds\{queue="whatsapp.status"\} \d/);
+  await stack.startWorkers('whatsapp');
 });
 
 (promtoolPath() ? test.serial : test.serial.skip)(

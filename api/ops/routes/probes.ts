@@ -3,6 +3,7 @@
 import { version } from '../../../lib/kernel/version.ts';
 import type { OpsApp } from '../../../lib/ops-app.ts';
 import { contentType, metricsText } from '../../../lib/pulse/merge.ts';
+import { queueMetrics } from '../../../lib/pulse/queues.ts';
 import { opsText } from '../route.ts';
 
 const json = (status: number, body: object) => ({
@@ -12,11 +13,18 @@ const json = (status: number, body: object) => ({
 const metrics = opsText({
   path: '/metrics',
   summary: 'The metrics of all processes, for Prometheus.',
-  respond: async (app) => ({
-    type: contentType,
-    // Without Redis nobody knows of the others: this process still says that Redis is away.
-    body: await metricsText(await app.pulses.readPulses().catch(app.heart.own)),
-  }),
+  respond: async (app) => {
+    const [pulses, queues] = await Promise.all([
+      // Without Redis nobody knows of the others: this process still says that Redis is away.
+      app.pulses.readPulses().catch(app.heart.own),
+      // Without the broker nobody knows the queues; TesseraEngineAway says why.
+      app.figures.now().then(
+        (figures) => figures.queues,
+        () => [],
+      ),
+    ]);
+    return { type: contentType, body: await metricsText(pulses, queueMetrics(queues)) };
+  },
 });
 
 const live = opsText({
