@@ -2,6 +2,7 @@
 import knex, { type Knex } from 'knex';
 
 export type Database = Knex;
+export type Transaction = Knex.Transaction;
 
 const nothing = () => undefined;
 

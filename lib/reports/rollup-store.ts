@@ -1,6 +1,5 @@
 // Rollups in MySQL: marks of what is to be counted again, and counting it from the messages, an hour as a whole.
-import type { Knex } from 'knex';
-import { type Database, withLockRetry } from '../infra/mysql.ts';
+import { type Database, type Transaction, withLockRetry } from '../infra/mysql.ts';
 import { hour as hourMs } from '../kernel/clock.ts';
 import { idAt, idBytes, idText } from '../kernel/ids.ts';
 import { addingSql, countingSql, measures } from './measures.ts';
@@ -35,7 +34,7 @@ const whoseOf = (accounts: readonly string[]): Whose =>
 
 /** What the messages of one hour come to, counted now; in the order of `columns`. */
 export const countHour = async (
-  db: Database | Knex.Transaction,
+  db: Database | Transaction,
   hour: number,
   accounts: readonly string[],
 ): Promise<unknown[][]> => {
@@ -51,7 +50,7 @@ export const countHour = async (
   ]);
 };
 
-const replaceHour = async (trx: Knex.Transaction, hour: number, accounts: readonly string[]) => {
+const replaceHour = async (trx: Transaction, hour: number, accounts: readonly string[]) => {
   const counted = await countHour(trx, hour, accounts);
   const whose = whoseOf(accounts);
   await trx.raw(`DELETE FROM rollup_hours WHERE hour = ? ${whose.sql}`, [
@@ -66,7 +65,7 @@ const replaceHour = async (trx: Knex.Transaction, hour: number, accounts: readon
   }
 };
 
-const replaceDay = async (trx: Knex.Transaction, day: number, accounts: readonly string[]) => {
+const replaceDay = async (trx: Transaction, day: number, accounts: readonly string[]) => {
   const { sql, bindings } = whoseOf(accounts);
   const whose = bindings as unknown as Buffer[];
   await trx.raw(`DELETE FROM rollup_days WHERE day = ? ${sql}`, [day, ...whose]);
@@ -83,7 +82,7 @@ const accountsBy = (marks: readonly Mark[], keyOf: (mark: Mark) => number) =>
     ([key, some]) => [key, [...new Set(some.map(({ accountId }) => accountId))]] as const,
   );
 
-const removeMarks = async (trx: Knex.Transaction, marks: readonly Mark[]): Promise<void> => {
+const removeMarks = async (trx: Transaction, marks: readonly Mark[]): Promise<void> => {
   const bySlot = Map.groupBy(marks, ({ slot, hour }) => `${slot}:${hour}`);
   for (const some of bySlot.values()) {
     const { slot, hour } = some[0] as Mark;
