@@ -55,6 +55,7 @@ import { createRecountStore } from './reports/recount-store.ts';
 import { createRollupStore } from './reports/rollup-store.ts';
 import { createReportStore } from './reports/store.ts';
 import { createTotalsStore } from './reports/totals-store.ts';
+import { createRetentionStore } from './retention/store.ts';
 import { createChallengeStore } from './security/challenge-store.ts';
 import { createCredentialStore } from './security/credential-store.ts';
 import { createFactorStore } from './security/factor-store.ts';
@@ -162,6 +163,7 @@ const openStores = (
     reports: createReportStore(db),
     rollupStore: createRollupStore(db),
     recounts: createRecountStore(db),
+    retention: createRetentionStore(db),
     totals: createTotalsStore(db),
     capacity: createCapacityStore(db),
     throttles: createThrottles(redis, prefix, log),

@@ -30,6 +30,7 @@ const row = [
   'lib/playground',
   'lib/totp',
   'lib/reports',
+  'lib/retention',
   'lib/capacity',
   'lib/webhooks',
   'lib/counting.ts',

@@ -2,6 +2,7 @@
 import { analyticsRollup } from '../lib/jobs.ts';
 import { createNightlyRecount } from '../lib/reports/recount.ts';
 import { createRefresher } from '../lib/reports/refresh.ts';
+import { createUpkeep } from '../lib/retention/upkeep.ts';
 import { task, type Worker } from './worker.ts';
 
 export const analytics: Worker = {
@@ -12,5 +13,5 @@ export const analytics: Worker = {
       return { kind: 'done' };
     }),
   ],
-  chores: (app) => [createRefresher(app), createNightlyRecount(app)],
+  chores: (app) => [createRefresher(app), createNightlyRecount(app), createUpkeep(app)],
 };

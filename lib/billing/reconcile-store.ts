@@ -1,6 +1,6 @@
 // The checks of the books, as SQL: each answers the accounts where two records of the same thing differ.
 import type { Database } from '../infra/mysql.ts';
-import { day } from '../kernel/clock.ts';
+import { day, hour } from '../kernel/clock.ts';
 import { idAt, idBytes, idText, idTime } from '../kernel/ids.ts';
 
 type Row = { account_id: Buffer; detail: string };
@@ -58,7 +58,7 @@ const checks = {
   'nothing is charged for a message that is not there': `
     SELECT l.account_id, l.reference AS detail FROM ledger l
     LEFT JOIN messages m ON m.id = l.message_id
-    WHERE l.message_id IS NOT NULL AND l.id < :id AND (m.id IS NULL OR m.mode = 'test')`,
+    WHERE l.message_id >= :kept AND l.id < :id AND (m.id IS NULL OR m.mode = 'test')`,
   'every TOTP verification is charged': `
     SELECT t.account_id, CONCAT('enrollment ', LOWER(HEX(t.enrollment_id)), ' step ', t.step) AS detail
     ${unchargedTotp}`,
@@ -76,7 +76,10 @@ export const createReconcileStore = (db: Database) => ({
     name: CheckName,
     through: number,
   ): Promise<{ accountId: string; detail: string }[]> => {
-    const given = { through, id: idBytes(idAt(through)) };
+    // Messages from before are gone with their retention; what they were charged stays.
+    const kept = await db('rollup_state').where({ id: 1 }).first('kept_from_hour');
+    const keptFrom = Number(kept?.kept_from_hour ?? 0) * hour;
+    const given = { through, id: idBytes(idAt(through)), kept: idBytes(idAt(keptFrom)) };
     const [rows] = (await db.raw(checks[name], given)) as [Row[]];
     return rows.map((row) => ({ accountId: idText(row.account_id), detail: row.detail }));
   },

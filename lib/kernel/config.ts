@@ -166,6 +166,12 @@ export const settings = {
     'How long one webhook may take, its answer included.',
   ),
 
+  retentionDays: setting(
+    'RETENTION_DAYS',
+    integer().min(30).max(3_650).default(180),
+    'Days for which messages, their events and TOTP attempts are kept; they are dropped by the week, up to seven days later. Money and daily figures stay.',
+  ),
+
   fraudGuard: setting(
     'FRAUD_GUARD',
     oneOf('off', 'shadow', 'enforce').default('enforce'),

@@ -20,7 +20,7 @@ export const refreshAll = async ({
   let done = 0;
   for (;;) {
     const throughSlot = dueSlot(clock.now());
-    const some = await rollupStore.refresh({ throughSlot, limit: batch, keptFromHour: 0 });
+    const some = await rollupStore.refresh({ throughSlot, limit: batch });
     done += some ?? 0;
     if ((some ?? 0) < batch) return done;
   }
@@ -35,7 +35,7 @@ export const createRefresher = (deps: RefreshDeps): Chore => {
       const begun = performance.now();
       if (begun < restUntil) return;
       const throughSlot = dueSlot(clock.now());
-      await rollupStore.refresh({ throughSlot, limit: batch, keptFromHour: 0 });
+      await rollupStore.refresh({ throughSlot, limit: batch });
       const took = performance.now() - begun;
       restUntil = begun + took * restFactor;
       if (took > 10 * second) log.warn({ took_ms: Math.round(took) }, 'counting is slow');

@@ -120,12 +120,7 @@ export const createRollupStore = (db: Database) => ({
    * a crash leaves the marks. Counting is one process's at a time (the row it locks), or an older count could
    * overwrite a newer one. Answers how many marks are done; undefined while another process counts.
    */
-  refresh: (given: {
-    throughSlot: number;
-    limit: number;
-    /** Hours before it are not counted: their messages are gone, their rollups stay. */
-    keptFromHour: number;
-  }): Promise<number | undefined> =>
+  refresh: (given: { throughSlot: number; limit: number }): Promise<number | undefined> =>
     // What is read after the lock must be newer than the lock, and reading must lock no message.
     db.transaction(
       async (trx) => {
@@ -136,7 +131,8 @@ export const createRollupStore = (db: Database) => ({
           .orderBy(['slot', 'account_id', 'hour'])
           .limit(given.limit);
         const marks = rows.map(toMark);
-        const countable = marks.filter(({ hour }) => hour >= given.keptFromHour);
+        // Messages of earlier hours are gone: their rollups stay as they are.
+        const countable = marks.filter(({ hour }) => hour >= Number(turn.kept_from_hour));
         for (const [hour, accounts] of accountsBy(countable, (mark) => mark.hour)) {
           await replaceHour(trx, hour, accounts);
         }

@@ -186,7 +186,7 @@ test.serial('after any run of news the rollups are what a recount gives', async 
         t.deepEqual(await stored('day', accounts), modelRollup(all, day));
       },
     ),
-    { numRuns: 30 },
+    { numRuns: 20 },
   );
 });
 
