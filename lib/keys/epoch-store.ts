@@ -12,6 +12,9 @@ export const createEpochStore = (db: Database) => ({
   },
 
   write: async (epoch: string): Promise<void> => {
-    await db('revocation_epochs').where(row).update({ epoch });
+    await db('revocation_epochs')
+      .insert({ ...row, epoch })
+      .onConflict('id')
+      .merge(['epoch']);
   },
 });
