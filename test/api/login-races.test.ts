@@ -1,12 +1,12 @@
 // A login is as good as its proof at the moment its session is written, whatever changed while a hash was made.
 import { hash } from '@node-rs/argon2';
-import test from 'ava';
-import { idBytes } from '../../lib/kernel/ids.ts';
+import test, { type ExecutionContext } from 'ava';
+import { idBytes, newId } from '../../lib/kernel/ids.ts';
 import { forceLogout } from '../../lib/security/suspend.ts';
 import { appCode } from '../support/authenticator.ts';
 import { createClient } from '../support/client.ts';
 import { holdNext } from '../support/hold.ts';
-import { type Customer, type Stack, startStack } from '../support/stack.ts';
+import { type Customer, eventually, type Stack, startStack } from '../support/stack.ts';
 
 let stack: Stack;
 
@@ -155,6 +155,37 @@ test.serial('a code being checked while the password changes opens nothing', asy
   t.is((await change(who, who.password)).status, 200);
   held.release();
   t.is((await answer).error.code, 'INVALID_SESSION');
+});
+
+/** Waits until a statement that locks accounts or sessions of this database has been at it for some rounds. */
+const somebodyWaits = async (t: ExecutionContext): Promise<void> => {
+  let rounds = 0;
+  await eventually(t, async () => {
+    const [rows] = (await stack.api.db.raw(
+      `SELECT COUNT(*) AS waiting FROM information_schema.PROCESSLIST
+       WHERE DB = DATABASE() AND (INFO LIKE '%for update' OR INFO LIKE 'update \`sessions\`%')`,
+    )) as [{ waiting: number }[]];
+    rounds = Number(rows[0]?.waiting) > 0 ? rounds + 1 : 0;
+    return rounds > 4 ? true : undefined;
+  });
+};
+
+test.serial('an end of all sessions waits for a login without holding what it needs', async (t) => {
+  const { accountId } = await stack.customer();
+  const { db, sessions } = stack.api;
+  const account_id = idBytes(accountId);
+  for (let time = 0; time < 5; time++) await stack.sessionOf(accountId);
+  const login = await db.transaction();
+  await login('accounts').where({ id: account_id }).forUpdate().first('id');
+  const [oldest] = await login('sessions').where({ account_id }).limit(1);
+  await login('sessions').insert({ ...oldest, id: idBytes(newId()) });
+  const ending = sessions.revokeAll(accountId, Date.now(), { reason: 'revoked' });
+  await somebodyWaits(t);
+  await t.notThrowsAsync(async () => {
+    await login('sessions').where({ id: oldest.id }).update({ revoked_at: Date.now() });
+  });
+  await login.commit();
+  t.is(await ending, 6);
 });
 
 test.serial(
