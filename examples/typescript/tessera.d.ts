@@ -7538,7 +7538,34 @@ export type operations = {
                 /** @description Codes a send would be refused with now. */
                 blocked_by: string[];
                 can_request_capacity: boolean;
+                /** @description Why none can be made now. */
                 reasons: string[];
+                request_bounds: {
+                  per_minute: {
+                    min: number;
+                    max: number;
+                  };
+                  per_10_seconds: {
+                    min: number;
+                    max: number;
+                  };
+                  justification_characters: {
+                    min: number;
+                    max: number;
+                  };
+                };
+                /** @description What a review looks at, as it stands. */
+                review: {
+                  deposited: boolean;
+                  /** @description Sends go out from the account’s own number. */
+                  own_number: boolean;
+                  blocked_prefixes: number;
+                  /** @description Over how many days the rates are. */
+                  days: number;
+                  requested: number;
+                  delivery_rate: number | null;
+                  conversion_rate: number | null;
+                };
               };
               recent_throttles: ({
                   /**
@@ -7618,6 +7645,27 @@ export type operations = {
                       verified: number;
                       rate: number | null;
                     })[];
+                };
+                fraud_guard: {
+                  /** @description Beginnings of numbers that nothing is sent to for a while. */
+                  blocked_prefixes: {
+                      /** @description Masked. */
+                      prefix: string;
+                      country: string;
+                      /**
+                       * Format: date-time
+                       * @description Time in UTC (RFC 3339).
+                       */
+                      since: string;
+                      /**
+                       * Format: date-time
+                       * @description Time in UTC (RFC 3339).
+                       */
+                      until: string;
+                      /** @description Messages it was judged by. */
+                      settled: number;
+                      verified: number;
+                    }[];
                 };
               };
             };
