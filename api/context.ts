@@ -1,6 +1,6 @@
 // Around every request: its id, its trace, its one wide log line, and an envelope for whatever goes wrong.
 import type { Middleware, Next } from 'koa';
-import type { ErrorCode } from '../lib/kernel/errors.ts';
+import { type ErrorCode, invalid } from '../lib/kernel/errors.ts';
 import { newId } from '../lib/kernel/ids.ts';
 import type { Log } from '../lib/kernel/log.ts';
 import { describeError } from '../lib/kernel/redact.ts';
@@ -35,9 +35,23 @@ export type Deps = {
   activity: { requests: number };
 };
 
+/** Node takes request lines and headers that cannot be read as an address; nothing behind this meets one. */
+const requireAddress = (ctx: Context): void => {
+  try {
+    // Koa parses the target here, once, and keeps the result.
+    void ctx.path;
+  } catch {
+    throw invalid({ field: 'path', issue: 'must be a path, or an absolute URL of this service' });
+  }
+  if (ctx.headers.host === undefined && ctx.req.httpVersion === '1.1') {
+    throw invalid({ field: 'Host', issue: 'is required in HTTP/1.1' });
+  }
+};
+
 /** Runs the request; whatever it throws becomes an answer. */
 const answered = async ({ log, metrics }: Deps, ctx: Context, next: Next): Promise<void> => {
   try {
+    requireAddress(ctx);
     await next();
   } catch (thrown) {
     const error = toServiceError(thrown);

@@ -23,8 +23,12 @@ export const answerData = (ctx: Context, data: unknown, status = 200): void => {
   ctx.body = JSON.stringify({ data });
 };
 
+/** The envelope of an error. */
+export const errorBody = ({ code, message, extras }: ServiceError, requestId: string): string =>
+  JSON.stringify({ error: { code, message, ...extras, request_id: requestId } });
+
 export const answerError = (ctx: Context, error: ServiceError): void => {
-  const { code, message, extras } = error;
+  const { code, extras } = error;
   ctx.status = errorCatalogue[code].status;
   ctx.type = 'application/json';
   // RFC 9110 section 15.5.2: a 401 names the scheme that would be taken.
@@ -32,7 +36,5 @@ export const answerError = (ctx: Context, error: ServiceError): void => {
   if (extras.retry_after_seconds !== undefined) {
     ctx.set('Retry-After', String(extras.retry_after_seconds));
   }
-  ctx.body = JSON.stringify({
-    error: { code, message, ...extras, request_id: ctx.state.requestId },
-  });
+  ctx.body = errorBody(error, ctx.state.requestId);
 };

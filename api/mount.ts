@@ -78,7 +78,7 @@ const serveJson = (app: ApiApp, route: JsonRoute) => async (ctx: Context) => {
 const serveRaw = (app: ApiApp, route: RawRoute) => async (ctx: Context) => {
   const answer = await route.handle(app, {
     body: await readRawBody(ctx.req, route.maxBodyBytes),
-    query: ctx.URL.searchParams,
+    query: new URLSearchParams(ctx.querystring),
     headers: ctx.headers,
     requestId: ctx.state.requestId,
   });

@@ -37,7 +37,7 @@ const serveJson = (app: OpsApp, route: OpsJsonRoute) => async (ctx: Context) => 
 };
 
 const serveText = (app: OpsApp, route: OpsTextRoute) => async (ctx: Context) => {
-  const { searchParams: query } = ctx.URL;
+  const query = new URLSearchParams(ctx.querystring);
   const answer = await route.respond(app, {
     ...{ query, params: paramsOf(ctx), headers: ctx.headers },
     ...{ caller: callerOf(ctx), path: ctx.path, requestId: ctx.state.requestId },

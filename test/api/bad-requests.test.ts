@@ -1,4 +1,6 @@
 // Paths, methods, headers and sizes that are not valid, and those at the edge that are (spec sections 1 and 7).
+import { connect } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import test from 'ava';
 import { routes } from '../../api/routes.ts';
 import { aNumber } from '../support/phones.ts';
@@ -93,6 +95,36 @@ test.serial('unknown and broken paths are 404', async (t) => {
     }
   });
 });
+
+/** Bytes as they stand: what `sendRaw` would not send. */
+const sendBytes = async (...lines: string[]) => {
+  const { hostname, port } = new URL(stack.url);
+  const socket = connect(Number(port), hostname);
+  socket.write(`${lines.join('\r\n')}\r\nConnection: close\r\n\r\n`);
+  const [head = '', body = ''] = String(await buffer(socket)).split('\r\n\r\n');
+  return { status: Number(head.split(' ')[1]), body };
+};
+
+test.serial(
+  'a target or Host that is no address is refused or passed over, never a 500',
+  async (t) => {
+    for (const host of ['[', 'a b', '\u0001'.padEnd(3, ':'), '', '%']) {
+      for (const path of ['/health', '/v1/inbound/whatsapp?hub.mode=subscribe']) {
+        const { status, body } = await sendBytes(`GET ${path} HTTP/1.1`, `Host: ${host}`);
+        t.true([200, 400, 403].includes(status), `${path} of "${host}": ${status} ${body}`);
+      }
+    }
+    for (const target of ['http://[/health', '//a@[#']) {
+      const { status, body } = await sendBytes(`GET ${target} HTTP/1.1`, 'Host: here');
+      t.is(status, 400, `${target}: ${body}`);
+      t.regex(body, /"code":"VALIDATION_ERROR".*"field":"path"/);
+    }
+    const nameless = await sendBytes('GET /health HTTP/1.1');
+    t.is(nameless.status, 400);
+    t.regex(nameless.body, /"field":"Host"/);
+    t.is((await sendBytes('GET /health HTTP/1.0')).status, 200);
+  },
+);
 
 test.serial('a message_id that can be none is 404 and leaves nothing in Redis', async (t) => {
   const ids = [

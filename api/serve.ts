@@ -1,0 +1,152 @@
+// A web server around a Koa application: what Node refuses has the envelope too, and what is in flight may end.
+import {
+  createServer,
+  type IncomingMessage,
+  maxHeaderSize,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import {
+  errorCatalogue,
+  type FieldIssue,
+  fail,
+  invalid,
+  type ServiceError,
+} from '../lib/kernel/errors.ts';
+import { newId } from '../lib/kernel/ids.ts';
+import { errorBody } from './envelope.ts';
+
+export type Listening = {
+  port: number;
+  /** Takes no more connections, lets every request end with its answer, and resolves when all are closed. */
+  close(): Promise<void>;
+};
+
+export type ServeOptions = {
+  port: number;
+  host: string;
+  /** What is not answered this long after `close` (ms) is cut. */
+  drainMs: number;
+  /** How long a request may take to arrive with its body (ms). Default 15 s. */
+  arrivalMs?: number;
+};
+
+/** Most of the time a process has to end; the rest is for what stands behind the listener. */
+export const drainMsOf = ({ shutdownSeconds }: { shutdownSeconds: number }): number =>
+  shutdownSeconds * 600;
+
+// Above the longest answer, so that no proxy in front outlives us on a kept connection.
+const keepAliveMs = 65_000;
+const defaultArrivalMs = 15_000;
+/** How often late requests are looked for, and while closing what has become idle. */
+const sweepMs = 250;
+/** How long a refused client may take to read its answer before its connection is cut. */
+const lingerMs = 1_000;
+
+const issueOf = (code: string | undefined, arrivalMs: number): FieldIssue => {
+  if (code === 'HPE_HEADER_OVERFLOW') {
+    return { field: 'headers', issue: `must be at most ${maxHeaderSize / 1024} KiB together` };
+  }
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+    return { field: 'body', issue: `must arrive within ${arrivalMs / 1000} seconds` };
+  }
+  return { field: 'request', issue: 'must be valid HTTP' };
+};
+
+const refusalText = (error: ServiceError): string => {
+  const requestId = newId();
+  const { status } = errorCatalogue[error.code];
+  const body = errorBody(error, requestId);
+  return [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    ...['Connection: close', 'Cache-Control: no-store', 'X-Content-Type-Options: nosniff'],
+    ...[`X-Request-Id: ${requestId}`, 'Content-Type: application/json; charset=utf-8'],
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `\r\n${body}`,
+  ].join('\r\n');
+};
+
+type Answering = ReadonlyMap<Duplex, ServerResponse | undefined>;
+
+/** Answers what never became a request. Node would send a bare status line. */
+const createRefuse = (answering: Answering, arrivalMs: number) => {
+  const refused = new WeakSet<Duplex>();
+  const refuse = (socket: Duplex, error: ServiceError): void => {
+    if (refused.has(socket)) return;
+    refused.add(socket);
+    socket.end(refusalText(error));
+    // Not at once: a reset could overtake the answer.
+    setTimeout(() => socket.destroy(), lingerMs).unref();
+  };
+  return {
+    refuse,
+    onClientError: (error: NodeJS.ErrnoException, socket: Duplex): void => {
+      const response = answering.get(socket);
+      const inTheMiddle = response?.headersSent === true && !response.writableEnded;
+      const silent = (socket as Socket).bytesRead === 0;
+      if (!socket.writable || inTheMiddle || silent) socket.destroy();
+      else refuse(socket, invalid(issueOf(error.code, arrivalMs)));
+    },
+  };
+};
+
+/**
+ * Listens on a port; resolves when it does.
+ * @throws Error when the port is taken
+ */
+export const serve = async (
+  handle: (request: IncomingMessage, response: ServerResponse) => unknown,
+  { port, host, drainMs, arrivalMs = defaultArrivalMs }: ServeOptions,
+): Promise<Listening> => {
+  /** Every connection, with its latest answer. */
+  const answering = new Map<Duplex, ServerResponse | undefined>();
+  let closing = false;
+  const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
+    answering.set(request.socket, response);
+    if (closing) response.shouldKeepAlive = false;
+    void handle(request, response);
+  };
+  const server = createServer(
+    {
+      ...{ keepAliveTimeout: keepAliveMs, connectionsCheckingInterval: sweepMs },
+      ...{ requestTimeout: arrivalMs, headersTimeout: arrivalMs },
+      // It is asked for where it can be missed in the envelope (context.ts).
+      requireHostHeader: false,
+    },
+    onRequest,
+  );
+  const { refuse, onClientError } = createRefuse(answering, arrivalMs);
+  server.on('connection', (socket) => {
+    answering.set(socket, undefined);
+    socket.once('close', () => answering.delete(socket));
+  });
+  server.on('clientError', onClientError);
+  // An expectation that is not known may be passed over (RFC 9110 section 10.1.1); Node would say 417 by itself.
+  server.on('checkExpectation', onRequest);
+  server.on('connect', (_request, socket) => refuse(socket, fail('METHOD_NOT_ALLOWED')));
+
+  const sweep = (): void => {
+    server.closeIdleConnections();
+    for (const [socket] of answering) if ((socket as Socket).bytesRead === 0) socket.destroy();
+  };
+  const close = async (): Promise<void> => {
+    closing = true;
+    for (const response of answering.values()) {
+      if (response?.headersSent === false) response.shouldKeepAlive = false;
+    }
+    const closed = new Promise((resolve) => server.close(resolve));
+    const sweeping = setInterval(sweep, sweepMs);
+    const cutting = setTimeout(() => server.closeAllConnections(), drainMs);
+    await closed;
+    clearInterval(sweeping);
+    clearTimeout(cutting);
+  };
+
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, resolve);
+  });
+  return { port: (server.address() as AddressInfo).port, close };
+};
