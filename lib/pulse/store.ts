@@ -1,6 +1,7 @@
 // The heartbeats in Redis: one key per process, and an index of them; both go by the clock of Redis.
 import type { Database } from '../infra/mysql.ts';
 import { defineScript, type RedisClient, serverClockLua } from '../infra/redis.ts';
+import { type PackedMetric, packMetric, unpackMetric } from './pack.ts';
 import { judge, type Pulse, type SeenPulse, shownMs } from './rules.ts';
 
 export type PulseStore = {
@@ -27,6 +28,16 @@ redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', text(now - tonumber(ARGV[2])))
 return {text(now), redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')}
 `;
 
+type Written = Omit<Pulse, 'metrics'> & { metrics: PackedMetric[] };
+
+const write = (pulse: Pulse): string =>
+  JSON.stringify({ ...pulse, metrics: pulse.metrics.map(packMetric) } satisfies Written);
+
+const read = (text: string): Pulse => {
+  const written = JSON.parse(text) as Written;
+  return { ...written, metrics: written.metrics.map(unpackMetric) };
+};
+
 /** Pairs of a flat list: member, score, member, score. */
 const scored = (flat: readonly string[]): { id: string; heardAt: number }[] =>
   flat.flatMap((id, index) => (index % 2 === 0 ? [{ id, heardAt: Number(flat[index + 1]) }] : []));
@@ -40,7 +51,7 @@ export const createPulseStore = (deps: {
   const index = `${prefix}{pulse}`;
   const keyOf = (id: string): string => `${index}:${id}`;
   const beat = defineScript<string>(redis, { name: 'pulseBeat', lua: beatLua, keys: 2 });
-  const read = defineScript<[string, string[]]>(redis, {
+  const readAll = defineScript<[string, string[]]>(redis, {
     name: 'pulseRead',
     lua: readLua,
     keys: 1,
@@ -48,17 +59,17 @@ export const createPulseStore = (deps: {
 
   return {
     beat: async (pulse) =>
-      Number(await beat([keyOf(pulse.id), index], ['', JSON.stringify(pulse), pulse.id, shownMs])),
+      Number(await beat([keyOf(pulse.id), index], ['', write(pulse), pulse.id, shownMs])),
     leave: async (id) => {
       await redis.zrem(index, id);
       await redis.del(keyOf(id));
     },
     readPulses: async () => {
-      const [now, flat] = await read([index], ['', shownMs]);
+      const [now, flat] = await readAll([index], ['', shownMs]);
       const found = await Promise.all(
         scored(flat).map(async ({ id, heardAt }) => {
           const text = await redis.get(keyOf(id));
-          return text === null ? [] : [judge(JSON.parse(text) as Pulse, heardAt, Number(now))];
+          return text === null ? [] : [judge(read(text), heardAt, Number(now))];
         }),
       );
       return found.flat().sort((a, b) => (a.id < b.id ? -1 : 1));
