@@ -49,15 +49,76 @@ const redisWitness = (redis: RedisClient, key: string): Witness => ({
   },
 });
 
-/** Epochs that were heard lately: one that comes by the other witness too is no news. */
-const createHeard = () => {
+/** What one process has heard: a generation that goes up with every piece of news, and until when it may be trusted. */
+const createListening = (inRedis: Witness, monotonic: () => number) => {
+  // Epochs of late: one that comes by the other witness too is no news.
   const heard: string[] = [];
+  const seen = new Map<Witness, string>();
+  const asking = new Set<Witness>();
+  let generation = 0;
+  let heardAt = Number.NEGATIVE_INFINITY;
+
+  const isTrusted = (): boolean => monotonic() - heardAt <= trustMs;
+
+  const hear = (epoch: string): void => {
+    heard.push(epoch);
+    if (heard.length > heardMax) heard.shift();
+    generation++;
+  };
+
+  const take = (witness: Witness, epoch: string, asked: number): void => {
+    // What was remembered before a silence may have missed what was said in it.
+    if (witness === inRedis && !isTrusted()) generation++;
+    if (seen.get(witness) !== epoch && !heard.includes(epoch)) hear(epoch);
+    seen.set(witness, epoch);
+    // The age counts from the question: the answer may have been long on its way.
+    if (witness === inRedis) heardAt = asked;
+  };
+
   return {
-    add: (epoch: string): void => {
-      heard.push(epoch);
-      if (heard.length > heardMax) heard.shift();
+    hear,
+    epoch: () => (isTrusted() ? String(generation) : undefined),
+    /** One question at a time: a slow engine is not asked more often for being slow. */
+    ask: async (witness: Witness): Promise<void> => {
+      if (asking.has(witness)) return;
+      asking.add(witness);
+      const asked = monotonic();
+      try {
+        take(witness, await witness.read(), asked);
+      } catch {
+        // The next round asks again; without Redis trust runs out by itself.
+      } finally {
+        asking.delete(witness);
+      }
     },
-    has: (epoch: string): boolean => heard.includes(epoch),
+  };
+};
+
+/** What one process has to say, and what it still owes. */
+const createTelling = (log: Log, nameOf: (witness: Witness) => string) => {
+  const owed = new Set<Witness>();
+  const failing = new Set<Witness>();
+
+  const say = async (witness: Witness, epoch: string): Promise<void> => {
+    // Not owed while it is being said, so that it is said once at a time.
+    owed.delete(witness);
+    try {
+      await witness.write(epoch);
+      failing.delete(witness);
+    } catch (error) {
+      owed.add(witness);
+      if (failing.has(witness)) return;
+      failing.add(witness);
+      const fields = { engine: nameOf(witness), reason: describeError(error) };
+      log.warn(fields, 'revocation not announced yet');
+    }
+  };
+
+  return {
+    say,
+    repeat: (): void => {
+      for (const witness of owed) void say(witness, randomUUID());
+    },
   };
 };
 
@@ -70,74 +131,23 @@ const createHeard = () => {
 export const createRevocations = (deps: RevocationsDeps): Revocations => {
   const { redis, prefix, store: inMysql, log, monotonic = () => performance.now() } = deps;
   const inRedis = redisWitness(redis, `${prefix}keys-epoch`);
-  const heard = createHeard();
-  const seen = new Map<Witness, string>();
-  const owed = new Set<Witness>();
-  const failing = new Set<Witness>();
-  const asking = new Set<Witness>();
-  let generation = 0;
-  let heardAt = Number.NEGATIVE_INFINITY;
+  const { hear, epoch, ask } = createListening(inRedis, monotonic);
+  const { say, repeat } = createTelling(log, (one) => (one === inRedis ? 'redis' : 'mysql'));
   let timers: NodeJS.Timeout[] = [];
 
-  const isTrusted = (): boolean => monotonic() - heardAt <= trustMs;
-
-  const poll = async (witness: Witness): Promise<void> => {
-    // One question at a time: a slow engine is not asked more often for being slow.
-    if (asking.has(witness)) return;
-    asking.add(witness);
-    const asked = monotonic();
-    try {
-      const epoch = await witness.read();
-      const isNews = seen.get(witness) !== epoch && !heard.has(epoch);
-      // What was remembered before a silence may have missed what was said in it.
-      if (isNews || (witness === inRedis && !isTrusted())) generation++;
-      if (isNews) heard.add(epoch);
-      seen.set(witness, epoch);
-      // The age counts from the question: the answer may have been long on its way.
-      if (witness === inRedis) heardAt = asked;
-    } catch {
-      // The next round asks again; without Redis trust runs out by itself.
-    } finally {
-      asking.delete(witness);
-    }
-  };
-
-  const say = async (witness: Witness, epoch: string): Promise<void> => {
-    // Not owed while it is being said, so that it is said once at a time.
-    owed.delete(witness);
-    try {
-      await witness.write(epoch);
-      failing.delete(witness);
-    } catch (error) {
-      owed.add(witness);
-      if (failing.has(witness)) return;
-      failing.add(witness);
-      const fields = {
-        engine: witness === inRedis ? 'redis' : 'mysql',
-        reason: describeError(error),
-      };
-      log.warn(fields, 'revocation not announced yet');
-    }
-  };
-
   return {
+    epoch,
     announce: async () => {
-      generation++;
-      const epoch = randomUUID();
-      heard.add(epoch);
-      await Promise.all([say(inRedis, epoch), say(inMysql, epoch)]);
-      // Whatever was read from the database while this was under way may be of before.
-      generation++;
+      const news = randomUUID();
+      hear(news);
+      await Promise.all([say(inRedis, news), say(inMysql, news)]);
     },
-    epoch: () => (isTrusted() ? String(generation) : undefined),
     start: async () => {
-      await Promise.all([poll(inRedis), poll(inMysql)]);
+      await Promise.all([ask(inRedis), ask(inMysql)]);
       timers = [
-        setInterval(() => void poll(inRedis), pollMs),
-        setInterval(() => void poll(inMysql), pollMs),
-        setInterval(() => {
-          for (const witness of owed) void say(witness, randomUUID());
-        }, owedMs),
+        setInterval(() => void ask(inRedis), pollMs),
+        setInterval(() => void ask(inMysql), pollMs),
+        setInterval(repeat, owedMs),
       ];
     },
     stop: () => {

@@ -6,6 +6,7 @@ import { newId } from '../kernel/ids.ts';
 import type { Log } from '../kernel/log.ts';
 import type { Revocations } from '../keys/revocations.ts';
 import { type ReadLimiter, takeRead } from '../limits/reads.ts';
+import type { FoundRefresh, NewToken, RefreshEffect } from './refresh-store.ts';
 import {
   accessEnd,
   accessLifeMs,
@@ -17,7 +18,7 @@ import {
   sessionLifeMs,
   sessionsMax,
 } from './rules.ts';
-import type { FoundRefresh, NewToken, RefreshEffect, SessionStore, Still } from './store.ts';
+import type { SessionStore, Still } from './store.ts';
 import { isToken, newTokenPair, type TokenPair, tokenHash } from './tokens.ts';
 
 export type SessionDeps = {

@@ -9,8 +9,6 @@ import { endedKeptMs, type FoundSession, reused, reusedKeptMs, type Session } fr
 
 type Row = Record<string, unknown>;
 
-export type { FoundRefresh, NewToken, RefreshEffect } from './refresh-store.ts';
-
 /**
  * Whether what was proven of the account still stands when the session is written: what it rests on may have changed
  * while a hash was made. Runs while nobody else can change password, factors or sessions.

@@ -7,6 +7,7 @@ import { silentLog } from '../../lib/kernel/log.ts';
 import { forceLogout, suspendAccount } from '../../lib/security/suspend.ts';
 import { type Client, createClient } from '../support/client.ts';
 import { createHandClock } from '../support/hand-clock.ts';
+import { testUrl } from '../support/names.ts';
 import { type Customer, eventually, type Stack, startStack } from '../support/stack.ts';
 
 let stack: Stack;
@@ -18,7 +19,7 @@ const clock = createHandClock();
 // The stack's own API reaches its engines over lines that can be cut; the second one has its own way to them.
 test.before(async () => {
   stack = await startStack('revocation', { clock, workers: [], cuttable: true });
-  const config = { ...stack.config, redisUrl: process.env.TESSERA_TEST_REDIS_URL ?? '' };
+  const config = { ...stack.config, redisUrl: testUrl('TESSERA_TEST_REDIS_URL').href };
   otherApi = await createApiApp({ config, log: silentLog, processName: 'api2', clock });
   otherDoor = await listen(otherApi);
   otherUrl = `http://127.0.0.1:${otherDoor.port}`;

@@ -145,6 +145,20 @@ test.serial('a session is refreshed thirty times a minute', async (t) => {
   t.is(await limited(refresh, 40), 30);
 });
 
+test.serial(
+  'an account logs in six hundred times an hour; guesses are answered as before',
+  async (t) => {
+    const { accountId, email, password } = await stack.customer();
+    const logIn = (given: string) =>
+      stack.anybody.post('/v1/clients/login', { email, password: given });
+    for (let time = 0; time < 599; time++) await stack.api.reads.take('session_open', accountId);
+    t.is((await logIn(password)).status, 200);
+    const refused = await logIn(password);
+    t.like(refused.error, { code: 'RATE_LIMIT_EXCEEDED', dimension: 'login', limit: 600 });
+    t.is((await logIn('not this one')).error.code, 'INVALID_CREDENTIALS');
+  },
+);
+
 test.serial('fewer than three recovery codes are told of, with how many are left', async (t) => {
   const who = await stack.customer();
   const events = await listenForEvents(stack, 'security.recovery_codes_low');
