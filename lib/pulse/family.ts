@@ -61,6 +61,8 @@ export const readGauge = (
     ...{ name, help, labelNames: labels, registers: [registry] },
     collect() {
       this.reset();
+      // Without labels a reset leaves a 0, which nobody has said.
+      if (labels.length === 0) this.remove();
       for (const { labels: values = {}, value } of read()) {
         if (value !== null) this.set(values, value);
       }
