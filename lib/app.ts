@@ -13,6 +13,8 @@ import { type AppOptions, type House, openHouse } from './house.ts';
 import { parseRange } from './infra/addresses.ts';
 import { createHttp, type Http } from './infra/http.ts';
 import { createOutbound } from './infra/outbound.ts';
+import { mostInHand } from './infra/queue/consumer.ts';
+import { telegramSend, telegramUpdate, whatsappSend } from './jobs.ts';
 import type { Config } from './kernel/config.ts';
 import { version } from './kernel/version.ts';
 import { createAuthenticate } from './keys/authenticate.ts';
@@ -56,6 +58,10 @@ const guarding = ({ config, evidence }: House) => ({
   mode: config.fraudGuard,
   allowed: parseAllowed(config.fraudAllowedAccounts, config.fraudAllowedPrefixes),
 });
+
+/** What a call that was begun may take until its outcome is known, whatever the channel. */
+const longestCallMs = (config: Config): number =>
+  Math.max(config.whatsappTimeoutMs + config.whatsappEchoWaitMs, config.telegramTimeoutMs);
 
 /** Both keys or none: a payment that cannot be checked is none. */
 const openPayments = (config: Config) =>
@@ -108,7 +114,7 @@ export const createApiApp = async (options: AppOptions) => {
     sendDeadlineMs: config.sendDeadlineMs,
     reachabilityWindowMs: config.reachabilityWindowMs,
     settleDeadlineMs: config.settleDeadlineMs,
-    callMs: config.whatsappTimeoutMs,
+    callMs: longestCallMs(config),
   };
   const entrance = openEntrance(house);
   watchPasswords(house.metrics, entrance.passwords);
@@ -178,11 +184,15 @@ const openChannels = (house: House, whatsappHttp: Http, telegramHttp: Http) => (
 export const createWorkerApp = async (options: AppOptions) => {
   const house = await openHouse(options);
   const { config } = house;
+  // A connection for each job in hand: a message that was claimed never waits for one.
   const whatsappHttp = createHttp({
     timeoutMs: config.whatsappTimeoutMs,
-    connections: config.whatsappConnections,
+    connections: mostInHand(whatsappSend),
   });
-  const telegramHttp = createHttp({ timeoutMs: config.telegramTimeoutMs, connections: 32 });
+  const telegramHttp = createHttp({
+    timeoutMs: config.telegramTimeoutMs,
+    connections: mostInHand(telegramSend) + mostInHand(telegramUpdate),
+  });
   const managing = openManagement(config);
   const outbound = timeWebhooks(house.metrics, openOutbound(config));
   const timeoutMs = config.webhookTimeoutMs;
@@ -197,6 +207,8 @@ export const createWorkerApp = async (options: AppOptions) => {
     deliverer,
     dispatcher: createDispatcher({ ...house, deliverer }),
     echoWaitMs: config.whatsappEchoWaitMs,
+    whatsappCallMs: config.whatsappTimeoutMs,
+    telegramCallMs: config.telegramTimeoutMs,
     reachabilityWindowMs: config.reachabilityWindowMs,
     proof: config.telegramLinkProof,
     close: async () => {

@@ -120,6 +120,12 @@ const openInfra = async ({ config, log, processName, clock }: Required<AppOption
 
 type Infra = Awaited<ReturnType<typeof openInfra>>;
 
+/** A send: until its worker answers, what a call without an answer takes, and the wait for a receipt. */
+const longestSendMs = (config: Config): number =>
+  config.sendDeadlineMs +
+  config.reachabilityWindowMs +
+  Math.max(config.whatsappTimeoutMs + config.whatsappEchoWaitMs, config.telegramTimeoutMs);
+
 const openStores = (
   { db, redis, broker, metrics }: Infra,
   { config, clock, log }: Required<AppOptions>,
@@ -142,7 +148,10 @@ const openStores = (
     messages: createMessageStore(db, config.whatsappDeliverySeconds),
     reservations: createReservations(db, () => clock.now()),
     history: createHistory(db),
-    idempotency: countIdempotency(metrics, createIdempotency({ redis, prefix })),
+    idempotency: countIdempotency(
+      metrics,
+      createIdempotency({ redis, prefix, requestMs: longestSendMs(config) }),
+    ),
     admission: createAdmission({ redis, prefix }),
     evidence: countHolds(metrics, createPumpingStore(redis, prefix)),
     reads: createReadLimiter(redis, prefix, {

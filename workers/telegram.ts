@@ -7,6 +7,6 @@ import { task, type Worker } from './worker.ts';
 export const telegram: Worker = {
   tasks: [
     task(telegramSend, (app) => (job, meta) => handleTelegramSend(app, job, meta)),
-    task(telegramUpdate, (app) => (update) => handleTelegramUpdate(app, update)),
+    task(telegramUpdate, (app) => (update, meta) => handleTelegramUpdate(app, update, meta)),
   ],
 };

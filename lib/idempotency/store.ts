@@ -4,8 +4,8 @@ import { defineScript, type RedisClient, serverClockLua } from '../infra/redis.t
 import { day, second } from '../kernel/clock.ts';
 import { idempotencyKeyHash, type KeyScope } from './rules.ts';
 
-/** Three times the longest a request takes: after it the owner is presumed dead and the key may be taken over. */
-export const lockMs = 30 * second;
+/** After this long the owner of a key is presumed dead, and the key may be taken over. */
+const lockFor = (requestMs: number): number => Math.max(30 * second, 2 * requestMs);
 /** How long an answer is remembered, counted from completion (spec section 8). */
 export const keepMs = day;
 
@@ -28,7 +28,7 @@ export type Beginning =
 
 /** The writes answer false, and change nothing, when the record is no longer the caller's. All throw RedisUnavailable. */
 export type Idempotency = {
-  /** Claims a key for 30 s, or says why not; a different fingerprint is a mismatch whatever the state. */
+  /** Claims a key for longer than any call takes, or says why not; a different fingerprint is a mismatch whatever the state. */
   begin(request: BeginRequest): Promise<Beginning>;
   /** Keeps the answer for 24 h from now. */
   complete(token: IdempotencyToken, answer: StoredAnswer): Promise<boolean>;
@@ -54,7 +54,7 @@ if record then
   if tonumber(locked) > now then return { 'in_progress' } end
   message = recorded
 end
-local claim = 'u' .. fingerprint .. owner .. text(now + ${lockMs}) .. ' ' .. message
+local claim = 'u' .. fingerprint .. owner .. text(now + tonumber(ARGV[5])) .. ' ' .. message
 redis.call('SET', key, claim, 'PX', ${keepMs})
 return { record and 'takeover' or 'new', message }
 `;
@@ -96,12 +96,16 @@ export type IdempotencyDeps = {
   redis: RedisClient;
   /** In front of every key. */
   prefix: string;
+  /** The longest a request takes. */
+  requestMs?: number;
   /** A test's clock in ms; by default the time of the Redis server decides. */
   nowMs?: () => number;
 };
 
 /** The idempotency records under `prefix` (see `Idempotency`). */
-export const createIdempotency = ({ redis, prefix, nowMs }: IdempotencyDeps): Idempotency => {
+export const createIdempotency = (deps: IdempotencyDeps): Idempotency => {
+  const { redis, prefix, nowMs, requestMs = 0 } = deps;
+  const lockMs = lockFor(requestMs);
   const beginScript = defineScript<[kind: string, detail: string]>(redis, {
     name: 'tesseraIdempotencyBegin',
     lua: beginLua,
@@ -120,7 +124,7 @@ export const createIdempotency = ({ redis, prefix, nowMs }: IdempotencyDeps): Id
       owner: randomBytes(12).toString('base64url'),
     };
     const now = nowMs === undefined ? '' : nowMs();
-    const args = [now, short(request.fingerprint), request.messageId, token.owner];
+    const args = [now, short(request.fingerprint), request.messageId, token.owner, lockMs];
     const [kind, detail] = await beginScript([recordKey(token.keyHash)], args);
     if (kind === 'new' || kind === 'takeover') return { kind, messageId: detail, token };
     if (kind === 'replay') return { kind, answer: unpackAnswer(detail) };

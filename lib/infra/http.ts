@@ -40,13 +40,17 @@ const neverLeft = new Set([
 const codeOf = (error: unknown): string =>
   typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
 
-/** Throws for an answer over `maxBytes`, so that no provider can fill the memory. */
-const readText = async (body: AsyncIterable<Buffer>, maxBytes: number): Promise<string> => {
+/** Throws for an answer over `maxBytes` or past `until`, so that no provider can fill the memory or drip for ever. */
+const readText = async (
+  body: AsyncIterable<Buffer>,
+  { maxBytes, until }: { maxBytes: number; until: number },
+): Promise<string> => {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of body) {
     size += chunk.length;
     if (size > maxBytes) throw new Error('the answer is too large');
+    if (performance.now() > until) throw new Error('the answer takes too long');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
@@ -54,7 +58,7 @@ const readText = async (body: AsyncIterable<Buffer>, maxBytes: number): Promise<
 
 const maxAnswerBytes = 256 * 1024;
 
-/** An HTTP client with at most `connections` connections per host; `timeoutMs` bounds each silence of the other side. */
+/** An HTTP client with at most `connections` connections per host; a call takes little more than `timeoutMs`. */
 export const createHttp = (options: { timeoutMs: number; connections: number }): Http => {
   const { timeoutMs, connections } = options;
   const agent = new Agent({
@@ -67,6 +71,7 @@ export const createHttp = (options: { timeoutMs: number; connections: number }):
   });
 
   const send = async ({ method, url, headers, json }: HttpRequest): Promise<HttpAnswer> => {
+    const until = performance.now() + timeoutMs;
     try {
       const answer = await request(url, {
         dispatcher: agent,
@@ -77,7 +82,8 @@ export const createHttp = (options: { timeoutMs: number; connections: number }):
         },
         body: json === undefined ? null : JSON.stringify(json),
       });
-      return { status: answer.statusCode, text: await readText(answer.body, maxAnswerBytes) };
+      const text = await readText(answer.body, { maxBytes: maxAnswerBytes, until });
+      return { status: answer.statusCode, text };
     } catch (error) {
       throw new HttpFailure(!neverLeft.has(codeOf(error)), error);
     }

@@ -123,11 +123,6 @@ export const providerSettings = {
     integer().min(1).max(900).default(60),
     'Lifetime of the template: without a receipt by then the message falls back or fails. Set message_send_ttl_seconds of the template to the same.',
   ),
-  whatsappConnections: setting(
-    'WHATSAPP_CONNECTIONS',
-    integer().min(1).max(1_000).default(128),
-    'Connections one worker holds to WhatsApp.',
-  ),
 
   telegramBaseUrl: setting(
     'TELEGRAM_BASE_URL',

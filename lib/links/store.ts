@@ -25,6 +25,9 @@ redis.call('HSETNX', KEYS[1], 'fresh', ARGV[2])
 local done, fresh = unpack(redis.call('HMGET', KEYS[1], 'done', 'fresh'))
 return {link, done or '0', fresh, redis.call('PTTL', KEYS[1])}`;
 
+/** A code that could not be delivered: how it was made, and when (ms). */
+export type Attempt = { origin: Origin; at: number };
+
 /** `freshId` is the id of the message that its redemption may bring: the same each time it is redeemed. */
 export type Redeemed = { link: Link; done: boolean; freshId: string; leftMs: number };
 
@@ -64,11 +67,17 @@ const linkTokens = (redis: RedisClient, prefix: string) => {
     },
 
     /** Remembers, for as long as a link may live, how a recipient's last code was made. */
-    noteAttempt: async (recipient: string, origin: Origin): Promise<void> => {
-      await redis.set(attemptKey(recipient), origin, 'PX', lifeMs);
+    noteAttempt: async (recipient: string, { origin, at }: Attempt): Promise<void> => {
+      await redis.set(attemptKey(recipient), `${origin} ${at}`, 'PX', lifeMs);
     },
-    lastAttempt: async (recipient: string): Promise<Origin | undefined> =>
-      ((await redis.get(attemptKey(recipient))) as Origin | null) ?? undefined,
+    lastAttempt: async (recipient: string): Promise<Attempt | undefined> => {
+      const [origin, at] = (await redis.get(attemptKey(recipient)))?.split(' ') ?? [];
+      return origin === undefined ? undefined : { origin: origin as Origin, at: Number(at) };
+    },
+    /** What it asked for was sent. */
+    forgetAttempt: async (recipient: string): Promise<void> => {
+      await redis.del(attemptKey(recipient));
+    },
   };
 };
 

@@ -61,6 +61,18 @@ const within = (ms: number, work: Promise<void>): Promise<void> => {
   return Promise.race([work, patience]).finally(() => clearTimeout(timer));
 };
 
+/** Waits a moment for the row; one that is not written yet is said, and comes again with the job. */
+const patiently = async (
+  { log }: Pick<DeliveryDeps, 'log'>,
+  message: Message,
+  recorded: Promise<void>,
+): Promise<void> => {
+  recorded.catch((error: unknown) =>
+    log.warn({ message_id: message.id, reason: describeError(error) }, 'message not recorded yet'),
+  );
+  await within(recordPatienceMs, recorded).catch(() => undefined);
+};
+
 export const tell = (
   deps: Pick<DeliveryDeps, 'broker'>,
   waiter: Waiter | undefined,
@@ -99,13 +111,7 @@ export const recordAccepted = async (
   const deliveredAt = channel === 'telegram' ? acceptedAt : null;
   const facts: Facts = { ...noFacts, channel, acceptedAt, expiresAt, deliveredAt };
   const recorded = deps.messages.merge(message, facts);
-  recorded.catch((error: unknown) =>
-    deps.log.warn(
-      { message_id: message.id, reason: describeError(error) },
-      'message not recorded yet',
-    ),
-  );
-  await within(recordPatienceMs, recorded).catch(() => undefined);
+  await patiently(deps, message, recorded);
   tell(deps, waiter, { kind: 'accepted', ...accepted });
   await recorded;
   const answer = { channel, answer: 'accepted', at: acceptedAt };
@@ -138,9 +144,11 @@ export const recordFailed = async (
   if (!failed) return tellArrived(deps, delivery);
   const unknown = [failure.reason, delivery.reason].includes('outcome_unknown');
   const facts: Facts = { ...noFacts, failedAt: now, failureReason: failure.reason };
-  await deps.messages.merge(message, facts);
-  await deps.reservations.release(message);
-  await deps.announcer.announce(messageEvent('otp.failed', message, now, { ...facts, legs }));
+  const recorded = deps.messages.merge(message, facts).then(async () => {
+    // While nobody knows whether it was sent, its key stays with it.
+    if (!unknown) await deps.reservations.release(message);
+  });
+  await patiently(deps, message, recorded);
   const { retryAfterSeconds } = failure;
   tell(deps, waiter, {
     kind: 'failed',
@@ -148,6 +156,8 @@ export const recordFailed = async (
     mayArrive: failed.taken || unknown,
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
   });
+  await recorded;
+  await deps.announcer.announce(messageEvent('otp.failed', message, now, { ...facts, legs }));
 };
 
 const isLinked = async (deps: DeliveryDeps, { message, ref }: Delivery): Promise<boolean> =>

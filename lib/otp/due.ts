@@ -3,6 +3,7 @@ import { messageEvent } from '../messages/events.ts';
 import type { Facts } from '../messages/rules.ts';
 import type { StoredMessage } from '../messages/store.ts';
 import { type DeliveryDeps, moveOn } from './delivery.ts';
+import { isUnderway, triedBefore } from './rules.ts';
 import type { LiveMessage } from './store.ts';
 
 const verifiedAll = async (
@@ -30,15 +31,14 @@ const undelivered = async (
   live: LiveMessage | undefined,
 ): Promise<void> => {
   const sealedCode = live?.sealedCode;
-  if (!sealedCode || live?.telegram !== undefined) return;
+  if (!sealedCode || isUnderway(live.telegram)) return;
   const { accountId, mode, phone, id } = message;
   const delivery = {
     message,
     ref: { recipient: deps.recipients.ofRecipient(accountId, mode, phone), id },
     sealedCode,
-    tried: [],
+    ...triedBefore(live),
     legs: [],
-    reason: null,
     reachable: null,
     late: true,
     waiter: undefined,

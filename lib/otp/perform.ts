@@ -114,7 +114,7 @@ const failure = async (
   const { phone, requestId, origin } = command;
   if (code === 'CHANNEL_NOT_LINKED') {
     const recipient = deps.recipients.ofRecipient(accountId, mode, phone);
-    await deps.links.noteAttempt(recipient, origin);
+    await deps.links.noteAttempt(recipient, { origin, at: deps.clock.now() });
     const { url } = await issueLink(deps, { accountId, mode, phone, requestId });
     return fail(code, { telegram_bot_url: url });
   }
@@ -127,16 +127,25 @@ const failure = async (
     });
   }
   const waits = code === 'TELEGRAM_UNAVAILABLE' || code === 'CENTRAL_WHATSAPP_PAUSED';
-  return fail(code, waits ? { retry_after_seconds: seconds } : {});
+  const unknown = outcome.reason === 'outcome_unknown';
+  const cause = unknown ? { cause: new OutcomeUnknown('the channel did not answer') } : {};
+  return fail(code, waits ? { retry_after_seconds: seconds } : {}, cause);
 };
 
 export const inProgress = () => fail('IDEMPOTENCY_KEY_IN_PROGRESS', { retry_after_seconds: 1 });
 
-/** Whether an error leaves open what happened: then the key stays locked to its message. */
-export const isOpen = (error: unknown): boolean =>
+/** The cause of a DELIVERY_FAILED behind a call that had no answer. */
+class OutcomeUnknown extends Error {}
+
+/** Whether an error leaves open what happened: nothing is given back. */
+const isOpen = (error: unknown): boolean =>
   !(error instanceof Error) ||
   error.name !== 'ServiceError' ||
   (error as ServiceError).code === 'INTERNAL_ERROR';
+
+/** Whether the key stays locked to its message: nobody can say yet that it was not sent. */
+export const keepsKey = (error: unknown): boolean =>
+  isOpen(error) || (error as Error).cause instanceof OutcomeUnknown;
 
 /** Another message was sent under this key, and only MySQL knew. */
 const duplicateAnswer = async (
@@ -215,7 +224,7 @@ export const perform = async (
       // A code that may become valid keeps its hold: a success is never without credit.
       if (!mayArrive) await deps.quotes.cancel(asked, quote);
       // A job that died could not free the key in MySQL; one that ended by itself has done so already.
-      await deps.reservations.release(message).catch(() => undefined);
+      if (!keepsKey(error)) await deps.reservations.release(message).catch(() => undefined);
     }
     throw error;
   }

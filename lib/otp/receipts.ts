@@ -7,7 +7,7 @@ import { type Facts, type Message, noFacts } from '../messages/rules.ts';
 import type { ResolveSender } from '../sender/resolve.ts';
 import { announceAccepted, type DeliveryDeps, moveOn, tell } from './delivery.ts';
 import { handleDue } from './due.ts';
-import { failureOf } from './rules.ts';
+import { failureOf, isUnderway, triedBefore } from './rules.ts';
 import type { ReceiptEffect } from './store.ts';
 
 export type ReceiptDeps = DeliveryDeps & { resolveSender: ResolveSender };
@@ -83,14 +83,13 @@ const onFailed = async (
   }
   // Verified, or already on its way over the other channel: nothing is left to do. A message that failed is gone
   // through once more, since the run that failed it may have died before it said so.
-  if (effect.verified || effect.telegram !== undefined || !sealedCode) return;
+  if (effect.verified || isUnderway(effect.telegram) || !sealedCode) return;
   const delivery = {
     message,
     ref: { recipient: receipt.recipient_key, id: receipt.message_id },
     sealedCode,
-    tried: [],
+    ...triedBefore(effect),
     legs: [],
-    reason: null,
     reachable: null,
     late: !held,
     waiter,

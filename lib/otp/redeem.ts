@@ -2,9 +2,10 @@
 
 import type { AccountStore } from '../accounts/store.ts';
 import type { Quotes } from '../billing/quote.ts';
+import type { ChannelResult } from '../channels/channel.ts';
 import type { TelegramChannel } from '../channels/telegram.ts';
 import type { Broker } from '../infra/queue/broker.ts';
-import type { Outcome as JobOutcome } from '../infra/queue/message.ts';
+import type { Outcome as JobOutcome, Meta } from '../infra/queue/message.ts';
 import { type TelegramUpdate, telegramSend } from '../jobs.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { ServiceError } from '../kernel/errors.ts';
@@ -40,7 +41,22 @@ export type RedeemDeps = {
 
 const done: JobOutcome = { kind: 'done' };
 
-type Opened = Redeemed & { hash: string; chatId: number; language: string | null };
+type Opened = Redeemed & {
+  hash: string;
+  chatId: number;
+  language: string | null;
+  /** Whether the job may come again. */
+  mayRepeat: boolean;
+};
+
+/** What became of the last thing the bot said; undefined when nothing needs to be said again. */
+type Said = ChannelResult | undefined;
+
+/** Certainly not said, and for a reason that passes. */
+const isPassing = (said: Said): said is Extract<ChannelResult, { kind: 'refused' }> =>
+  said?.kind === 'refused' && (said.refusal === 'retry' || said.refusal === 'throttle');
+
+type Update = TelegramUpdate & { mayRepeat: boolean };
 
 /** The message that a fresh code will be, or undefined when none is wanted or may be sent. */
 const freshMessage = async (
@@ -49,9 +65,13 @@ const freshMessage = async (
 ): Promise<Message | undefined> => {
   const { accountId, mode, phone, requestId } = link;
   const recipient = deps.recipients.ofRecipient(accountId, mode, phone);
-  const origin =
-    (await deps.links.lastAttempt(recipient)) ?? (await deps.live.originOfLiveCode(recipient));
-  if (!wantsFreshCode(origin)) return undefined;
+  const [failed, sent] = await Promise.all([
+    deps.links.lastAttempt(recipient),
+    deps.live.originOfLiveCode(recipient),
+  ]);
+  // What was asked for last counts: a code that went out after the failure is the one that is wanted.
+  const last = (failed?.at ?? 0) > (sent?.at ?? 0) ? failed : sent;
+  if (!wantsFreshCode(last?.origin)) return undefined;
   const account = await deps.accounts.find(accountId);
   if (account?.status !== 'active') return undefined;
   const { country } = phoneFacts(phone);
@@ -88,7 +108,7 @@ const complete = async (
   deps: RedeemDeps,
   opened: Opened,
   proof: 'contact' | 'tap',
-): Promise<void> => {
+): Promise<Said> => {
   const { link, chatId, hash, language } = opened;
   const { accountId, mode, phone } = link;
   const at = deps.clock.now();
@@ -97,49 +117,45 @@ const complete = async (
   await deps.links.link(link, recipient, { chatId, proof, at });
   const message = await freshMessage(deps, opened);
   const text = texts(language).linked(message !== undefined);
-  await deps.telegram.closeKeyboard(chatId, text);
+  const said = await deps.telegram.closeKeyboard(chatId, text);
+  // The code would meet the same throttle: both wait.
+  if (opened.mayRepeat && isPassing(said)) return said;
   if (message) await sendFresh(deps, message);
   await deps.announcer.announce(linkedEvent({ accountId, mode, phone, at, linkId: hash }));
+  await deps.links.forgetAttempt(recipient);
   await deps.links.finish(hash, chatId);
+  return undefined;
 };
 
 const open = async (
   deps: RedeemDeps,
-  update: TelegramUpdate,
+  update: Update,
   hash: string | null,
 ): Promise<Opened | undefined> => {
-  const { chat_id: chatId, language } = update;
+  const { chat_id: chatId, language, mayRepeat } = update;
   const redeemed = hash === null ? undefined : await deps.links.redeem(hash, chatId);
-  return redeemed && hash !== null ? { ...redeemed, hash, chatId, language } : undefined;
+  return redeemed && hash !== null ? { ...redeemed, hash, chatId, language, mayRepeat } : undefined;
 };
 
-const onStart = async (deps: RedeemDeps, update: TelegramUpdate): Promise<void> => {
+const onStart = async (deps: RedeemDeps, update: Update): Promise<Said> => {
   const { chat_id: chatId, token_hash: hash, language } = update;
   const say = texts(language);
   const opened = await open(deps, update, hash);
-  if (!opened) {
-    await deps.telegram.say(chatId, hash === null ? say.welcome : say.linkGone);
-    return;
-  }
+  if (!opened) return deps.telegram.say(chatId, hash === null ? say.welcome : say.linkGone);
   const { link, done: finished, leftMs } = opened;
-  if (finished) {
-    await deps.telegram.say(chatId, say.alreadyLinked);
-    return;
-  }
+  if (finished) return deps.telegram.say(chatId, say.alreadyLinked);
   if (deps.proof === 'tap') return complete(deps, opened, 'tap');
   if (await deps.links.hasProof(chatId, link.phone)) return complete(deps, opened, 'contact');
   await deps.links.rememberChat(chatId, opened.hash, leftMs);
-  await deps.telegram.askForContact(chatId, say.askContact(maskPhone(link.phone)), say.shareButton);
+  const asked = say.askContact(maskPhone(link.phone));
+  return deps.telegram.askForContact(chatId, asked, say.shareButton);
 };
 
-const onContact = async (deps: RedeemDeps, update: TelegramUpdate): Promise<void> => {
+const onContact = async (deps: RedeemDeps, update: Update): Promise<Said> => {
   const { chat_id: chatId, user_id: userId, contact, language } = update;
   const say = texts(language);
   const opened = await open(deps, update, await deps.links.pendingOf(chatId));
-  if (!opened || opened.done) {
-    await deps.telegram.closeKeyboard(chatId, say.linkGone);
-    return;
-  }
+  if (!opened || opened.done) return deps.telegram.closeKeyboard(chatId, say.linkGone);
   const shared = contact && {
     phone: contact.phone,
     userId: contact.user_id,
@@ -149,7 +165,7 @@ const onContact = async (deps: RedeemDeps, update: TelegramUpdate): Promise<void
     return complete(deps, opened, 'contact');
   }
   deps.log.info({ request_id: opened.link.requestId }, 'a foreign contact was shared for a link');
-  await deps.telegram.say(chatId, say.wrongContact(maskPhone(opened.link.phone)));
+  return deps.telegram.say(chatId, say.wrongContact(maskPhone(opened.link.phone)));
 };
 
 /** The recipient blocked the bot: no chat of theirs is linked any more. */
@@ -160,25 +176,33 @@ const onBlocked = async (deps: RedeemDeps, chatId: number): Promise<void> => {
   }
 };
 
-/** Handles the job telegram.update. A repeated update does the same again and sends no second code. */
+const reactTo = async (deps: RedeemDeps, update: Update): Promise<Said> => {
+  switch (update.kind) {
+    case 'start':
+      return onStart(deps, update);
+    case 'contact':
+      return onContact(deps, update);
+    case 'blocked':
+      await onBlocked(deps, update.chat_id);
+      return undefined;
+    case 'other':
+      return deps.telegram.say(update.chat_id, texts(update.language).welcome);
+    default:
+      return undefined;
+  }
+};
+
+/**
+ * Handles the job telegram.update. A repeated update does the same again and sends no second code; what Telegram was
+ * too busy to take is said again when it asks to.
+ */
 export const handleTelegramUpdate = async (
   deps: RedeemDeps,
   update: TelegramUpdate,
+  meta: Pick<Meta, 'lastAttempt'>,
 ): Promise<JobOutcome> => {
-  switch (update.kind) {
-    case 'start':
-      await onStart(deps, update);
-      break;
-    case 'contact':
-      await onContact(deps, update);
-      break;
-    case 'blocked':
-      await onBlocked(deps, update.chat_id);
-      break;
-    case 'other':
-      await deps.telegram.say(update.chat_id, texts(update.language).welcome);
-      break;
-    default:
-  }
-  return done;
+  const said = await reactTo(deps, { ...update, mayRepeat: !meta.lastAttempt });
+  if (meta.lastAttempt || !isPassing(said)) return done;
+  const { code, retryAfterSeconds: afterSeconds = 1 } = said;
+  return { kind: 'retry', reason: `telegram_${code}`, afterSeconds };
 };

@@ -43,6 +43,19 @@ export const planChannels = (facts: {
   );
 };
 
+/** Whether a leg has been begun and not failed: the message is out over it, or may soon be. */
+export const isUnderway = (leg: string | undefined): boolean =>
+  leg !== undefined && leg !== 'failed';
+
+/** What WhatsApp's failure goes on from, where Telegram was tried before it. */
+export const triedBefore = (live: {
+  telegram: string | undefined;
+  lost: FailureReason | null;
+}): { tried: ChannelName[]; reason: FailureReason | null } =>
+  live.telegram === 'failed'
+    ? { tried: ['telegram'], reason: live.lost }
+    : { tried: [], reason: null };
+
 /** What became of a send, as the worker tells the API process that waits for it. */
 export type Outcome =
   | { kind: 'accepted'; channel: ChannelName; acceptedAt: number; expiresAt: number; hold: boolean }

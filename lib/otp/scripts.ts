@@ -6,6 +6,7 @@
  *   snap, sealed, mac, kid   the message, its sealed code, its code's HMAC and pepper id
  *   channel, acc, exp, del, read, ver, fail, why   facts (rules.ts of lib/messages)
  *   to, cid   where the waiting API process is reached        hold   it waits for a receipt (1)
+ *   lost   why the leg that was tried first failed
  *   seen   a receipt came        reach   WhatsApp is known to reach the phone (1)
  * Code hash `code:{recipient}`: id, mac, kid, exp.
  */
@@ -54,17 +55,19 @@ return 'won'`;
  */
 export const accept = `${validate}
 local state, seen = unpack(redis.call('HMGET', KEYS[1], ARGV[1], 'seen'))
-if state == 'failed' then return nil end
+-- Nobody but its own caller fails a leg of Telegram's: a yes is news of a call that was given up too early.
+if state == 'failed' and ARGV[1] ~= 'telegram' then return nil end
 accept(ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[2]) + tonumber(ARGV[3]))
 local hold = ARGV[4] == '1' and not seen and '1' or '0'
 redis.call('HSET', KEYS[1], 'hold', hold)
 local acc, exp = unpack(redis.call('HMGET', KEYS[1], 'acc', 'exp'))
 return {acc, exp, hold}`;
 
-/** KEYS message; ARGV leg, new state. Changes only a leg that is being sent. */
+/** KEYS message; ARGV leg, new state, why ('' says nothing). Changes only a leg that is being sent. */
 export const settleLeg = `
 if redis.call('HGET', KEYS[1], ARGV[1]) ~= 'sending' then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+if ARGV[3] ~= '' then redis.call('HSET', KEYS[1], 'lost', ARGV[3]) end
 return 1`;
 
 /**
@@ -116,7 +119,7 @@ else
 end
 redis.call('HSET', KEYS[1], 'hold', 0, 'seen', 1)
 local fields = redis.call('HMGET', KEYS[1],
-  'snap', 'sealed', 'to', 'cid', 'telegram', 'acc', 'exp', 'ver', 'channel')
+  'snap', 'sealed', 'to', 'cid', 'telegram', 'acc', 'exp', 'ver', 'channel', 'lost')
 return {before, hold or '0', known or '0', unpack(fields)}`;
 
 /**

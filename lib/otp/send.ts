@@ -1,17 +1,52 @@
 // Sending a code, ours or the caller's, once per Idempotency-Key.
+
+import { holdMs } from '../billing/rules.ts';
 import type { IdempotencyToken, StoredAnswer } from '../idempotency/store.ts';
 import { fail } from '../kernel/errors.ts';
-import { newId } from '../kernel/ids.ts';
+import { idTime, newId } from '../kernel/ids.ts';
 import {
   answerOf,
   inProgress,
-  isOpen,
+  keepsKey,
   perform,
   type SendAnswer,
   type SendCommand,
   type SendDeps,
   type SendResult,
 } from './perform.ts';
+import type { LiveMessage } from './store.ts';
+
+/** Between the id of a message and the deadline of its job lies what is asked before it is sent. */
+const deadlineRoomMs = 5_000;
+
+/** What to do with the message of a key that is taken over: answer it, go on with it, wait, or send another. */
+type Verdict = { expiresAt: number } | 'same' | 'wait' | 'another';
+
+const judgeLive = ({ clock }: SendDeps, id: string, live: LiveMessage): Verdict => {
+  if (live.whatsapp === 'queued') return 'same';
+  const { failedAt, expiresAt, failureReason } = live.facts;
+  if (failedAt === null) {
+    if (expiresAt !== null) return { expiresAt };
+    return live.abandoned ? 'another' : 'wait';
+  }
+  // Nobody knows whether the recipient has it: a second one goes out only when that code could not be valid any more.
+  const open = failureReason === 'outcome_unknown' && clock.now() < idTime(id) + holdMs;
+  return open ? 'wait' : 'another';
+};
+
+/** Redis remembers no such message: it was never begun, or it is over and only its row can tell. */
+const judgeForgotten = async (
+  { clock, messages, sendDeadlineMs }: SendDeps,
+  accountId: string,
+  id: string,
+): Promise<Verdict> => {
+  // Its job may still wait in the queue, and the claim keeps it one message.
+  if (clock.now() < idTime(id) + sendDeadlineMs + deadlineRoomMs) return 'same';
+  const facts = (await messages.find(accountId, id))?.facts;
+  return facts?.expiresAt == null || facts.failedAt !== null
+    ? 'another'
+    : { expiresAt: facts.expiresAt };
+};
 
 /** The id a taken-over key goes on with, or the answer if its message went out after all. */
 const takeOver = async (
@@ -22,12 +57,14 @@ const takeOver = async (
   const { accountId, mode } = command.principal;
   const recipient = deps.recipients.ofRecipient(accountId, mode, command.phone);
   const live = await deps.live.find({ recipient, id: taken.messageId });
-  if (!live || live.whatsapp === 'queued') return { id: taken.messageId };
-  const { failedAt, expiresAt } = live.facts;
-  if (failedAt === null && expiresAt !== null) {
-    return { answer: answerOf(deps, taken.messageId, expiresAt) };
+  const verdict = live
+    ? judgeLive(deps, taken.messageId, live)
+    : await judgeForgotten(deps, accountId, taken.messageId);
+  if (verdict === 'same') return { id: taken.messageId };
+  if (typeof verdict === 'object') {
+    return { answer: answerOf(deps, taken.messageId, verdict.expiresAt) };
   }
-  if (failedAt === null && !live.abandoned) {
+  if (verdict === 'wait') {
     await deps.idempotency.unlock(taken.token);
     throw inProgress();
   }
@@ -53,7 +90,7 @@ const performOnce = async (
     if ('answer' in start) return await keep(start.answer);
     return await keep(await perform(deps, command, { id: start.id, keyHash: token.keyHash }));
   } catch (error) {
-    const settle = isOpen(error) ? deps.idempotency.unlock : deps.idempotency.release;
+    const settle = keepsKey(error) ? deps.idempotency.unlock : deps.idempotency.release;
     await settle(token).catch(() => undefined);
     throw error;
   }

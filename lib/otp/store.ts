@@ -18,6 +18,8 @@ export type LiveMessage = {
   telegram: string | undefined;
   abandoned: boolean;
   sealedCode: string | undefined;
+  /** Why the channel that was tried first failed. */
+  lost: FailureReason | null;
   facts: Facts;
 };
 
@@ -53,6 +55,7 @@ export type ReceiptEffect = {
   expiresAt: number | null;
   verified: boolean;
   channel: ChannelName | null;
+  lost: FailureReason | null;
 };
 
 export type Verdict =
@@ -79,6 +82,7 @@ const toLive = (hash: Record<string, string>): LiveMessage => ({
   telegram: hash.telegram,
   abandoned: hash.ab !== undefined,
   sealedCode: hash.sealed,
+  lost: (hash.lost as FailureReason | undefined) ?? null,
   facts: {
     channel: (hash.channel as ChannelName | undefined) ?? null,
     acceptedAt: numberOf(hash.acc),
@@ -93,7 +97,7 @@ const toLive = (hash: Record<string, string>): LiveMessage => ({
 });
 
 const toReceiptEffect = (reply: Text[]): ReceiptEffect => {
-  const [before, held, known, snap, sealed, to, id, telegram, acc, exp, ver, channel] = reply;
+  const [before, held, known, snap, sealed, to, id, telegram, acc, exp, ver, channel, lost] = reply;
   return {
     before: before ?? '',
     held: held === '1',
@@ -106,6 +110,7 @@ const toReceiptEffect = (reply: Text[]): ReceiptEffect => {
     expiresAt: numberOf(exp),
     verified: Boolean(ver),
     channel: (channel as ChannelName | null) ?? null,
+    lost: (lost as FailureReason | null) ?? null,
   };
 };
 
@@ -201,8 +206,12 @@ const sendingSide = (redis: RedisClient, keys: Keys) => {
     },
 
     /** Ends a call that certainly sent nothing: the leg is free again, or has failed. */
-    settleLeg: async (leg: ChannelName, ref: LiveRef, state: 'queued' | 'failed') =>
-      (await settle([keys.message(ref)], [leg, state])) === 1,
+    settleLeg: async (
+      leg: ChannelName,
+      ref: LiveRef,
+      state: 'queued' | 'failed',
+      why?: FailureReason,
+    ) => (await settle([keys.message(ref)], [leg, state, why ?? ''])) === 1,
 
     /**
      * No channel is left. Undefined when the message arrived or was verified all the same; else whether a channel had
@@ -240,11 +249,14 @@ const watchingSide = (redis: RedisClient, keys: Keys) => {
       return reply === null ? undefined : toReceiptEffect(reply);
     },
 
-    /** Who made the code that is valid for a recipient: us for a send, the caller for a deliver. */
-    originOfLiveCode: async (recipient: string): Promise<Message['origin'] | undefined> => {
+    /** Who made the code that is valid for a recipient, and when: us for a send, the caller for a deliver. */
+    originOfLiveCode: async (
+      recipient: string,
+    ): Promise<{ origin: Message['origin']; at: number } | undefined> => {
       const id = await redis.hget(keys.code(recipient), 'id');
       const snapshot = id && (await redis.hget(keys.message({ recipient, id }), 'snap'));
-      return messageOf(snapshot)?.origin;
+      const origin = messageOf(snapshot)?.origin;
+      return origin && id ? { origin, at: idTime(id) } : undefined;
     },
 
     find: async (ref: LiveRef): Promise<LiveMessage | undefined> => {

@@ -2,10 +2,12 @@
 import type { ChannelResult } from '../channels/channel.ts';
 import type { TelegramChannel } from '../channels/telegram.ts';
 import type { Outcome as JobOutcome, Meta } from '../infra/queue/message.ts';
-import type { SendJob } from '../jobs.ts';
+import { rungFor } from '../infra/queue/settlement.ts';
+import { type SendJob, telegramSend } from '../jobs.ts';
 import { minute, second } from '../kernel/clock.ts';
 import type { NamedKey, Sealer } from '../kernel/secrets.ts';
 import { codeLifeSeconds } from '../messages/rules.ts';
+import { acceptSurely, awaitLeg } from './certainty.ts';
 import {
   type Delivery,
   type DeliveryDeps,
@@ -20,6 +22,8 @@ import { openJob } from './sealed.ts';
 
 export type TelegramDeps = DeliveryDeps & {
   telegram: TelegramChannel;
+  /** How long one call to Telegram may take. */
+  telegramCallMs: number;
   sealer: Sealer;
   peppers: readonly NamedKey[];
 };
@@ -30,6 +34,9 @@ const done: JobOutcome = { kind: 'done' };
 
 /** What a caller who waits for Telegram is told to wait at least. */
 const unavailableSeconds = 30;
+
+/** What a call takes when all is well. */
+const callRoomMs = second;
 
 /** The chat of the sandbox's linked recipients; nothing is ever sent to it. */
 const sandboxChat = 0;
@@ -47,8 +54,8 @@ const unavailable = async (
   delivery: Delivery,
   retryAfterSeconds = unavailableSeconds,
 ): Promise<JobOutcome> => {
-  await deps.live.settleLeg('telegram', delivery.ref, 'failed');
   const reason = 'telegram_unavailable';
+  await deps.live.settleLeg('telegram', delivery.ref, 'failed', reason);
   await moveOn(deps, delivery, { channel: 'telegram', reason, retryAfterSeconds });
   return done;
 };
@@ -56,7 +63,7 @@ const unavailable = async (
 /** The chat is gone or has blocked the bot: it is not linked any more, and everything goes on as if it never was. */
 const notLinked = async (deps: TelegramDeps, delivery: Delivery): Promise<JobOutcome> => {
   const { message, ref } = delivery;
-  await deps.live.settleLeg('telegram', ref, 'failed');
+  await deps.live.settleLeg('telegram', ref, 'failed', 'not_on_channel');
   if (message.mode === 'live') await deps.links.unlink(message, ref.recipient);
   await moveOn(deps, delivery, { channel: 'telegram', reason: 'not_on_channel' });
   return done;
@@ -83,7 +90,9 @@ const onRefused = async (
   if (refusal === 'unreachable') return notLinked(deps, delivery);
   const passing = refusal === 'retry' || refusal === 'throttle';
   const waitSeconds = retryAfterSeconds ?? 1;
-  if (passing && !meta.lastAttempt && waitSeconds * second < patienceMs(deps, delivery, meta)) {
+  // What is waited for in the end is a rung of the ladder, and then the call.
+  const again = rungFor(telegramSend.retrySeconds, waitSeconds) * second + callRoomMs;
+  if (passing && !meta.lastAttempt && again < patienceMs(deps, delivery, meta)) {
     await deps.live.settleLeg('telegram', delivery.ref, 'queued');
     return { kind: 'retry', reason: `telegram_${code}`, afterSeconds: waitSeconds };
   }
@@ -91,7 +100,8 @@ const onRefused = async (
 };
 
 const onAccepted = async (deps: TelegramDeps, delivery: Delivery): Promise<JobOutcome> => {
-  const accepted = await deps.live.accept('telegram', delivery.ref, deps.clock.now(), false);
+  const leg = { channel: 'telegram', hold: false } as const;
+  const accepted = await acceptSurely(deps, delivery.ref, leg);
   if (accepted) await recordAccepted(deps, delivery, { channel: 'telegram', ...accepted });
   return done;
 };
@@ -102,6 +112,28 @@ const resume = async (deps: TelegramDeps, delivery: Delivery): Promise<JobOutcom
   const channel = 'telegram';
   await recordAccepted(deps, delivery, { channel, acceptedAt, expiresAt, hold: false });
   return done;
+};
+
+/** Another run is in its call, or died there: there is no echo to ask, so its answer is waited for. */
+const onSending = async (deps: TelegramDeps, delivery: Delivery): Promise<JobOutcome> => {
+  const forMs = deps.telegramCallMs + second;
+  const state = await awaitLeg(deps, delivery.ref, { channel: 'telegram', forMs });
+  return state === 'accepted' ? resume(deps, delivery) : unavailable(deps, delivery);
+};
+
+/** Whether nobody can use the code any more: the caller has left, or its life has ended over the other channel. */
+const isOver = async (deps: TelegramDeps, delivery: Delivery): Promise<boolean> => {
+  const now = deps.clock.now();
+  const { deadlineMs, late, ref } = delivery;
+  if (deadlineMs !== undefined && deadlineMs <= now) {
+    if ((await deps.live.abandon(ref, now)) === 'abandoned') {
+      await recordFailed(deps, delivery, { reason: 'deadline', voidCode: true });
+      return true;
+    }
+  }
+  if (!late) return false;
+  const expiresAt = (await deps.live.find(ref))?.facts.expiresAt;
+  return typeof expiresAt === 'number' && expiresAt <= now;
 };
 
 const send = async (deps: TelegramDeps, delivery: Delivery, chatId: number, code: string) =>
@@ -125,6 +157,7 @@ export const handleTelegramSend = async (
     });
     return done;
   }
+  if (await isOver(deps, delivery)) return done;
   const code = sealed.open();
   const [mac] = codeMacs(deps.peppers, ref.recipient, code);
   if (!mac) throw new Error('no pepper');
@@ -132,8 +165,8 @@ export const handleTelegramSend = async (
   const now = deps.clock.now();
   const claim = await deps.live.claim('telegram', ref, now, details);
   if (claim === 'accepted') return resume(deps, delivery);
-  // Called by a run that did not live to hear the answer: there is no echo to ask, and no second call.
-  if (claim === 'sending' || claim === 'failed') return unavailable(deps, delivery);
+  if (claim === 'sending') return onSending(deps, delivery);
+  if (claim === 'failed') return unavailable(deps, delivery);
   if (claim === 'abandoned') {
     await recordFailed(deps, delivery, { reason: 'deadline', voidCode: true });
     return done;

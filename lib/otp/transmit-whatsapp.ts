@@ -1,11 +1,11 @@
 // The WhatsApp half of a send: claim the message, call the channel once, record what it said or move on.
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChannelResult } from '../channels/channel.ts';
 import type { Outcome as JobOutcome, Meta } from '../infra/queue/message.ts';
 import { type SendJob, whatsappStatus } from '../jobs.ts';
 import { newId } from '../kernel/ids.ts';
 import type { NamedKey, Sealer } from '../kernel/secrets.ts';
 import { type CallDeps, callChannel } from './call-whatsapp.ts';
+import { acceptSurely, awaitLeg } from './certainty.ts';
 import {
   type Delivery,
   type DeliveryDeps,
@@ -25,6 +25,8 @@ export type WhatsappDeps = DeliveryDeps &
     peppers: readonly NamedKey[];
     /** How long an echo is waited for after a call without an answer, and whether failures are waited for at all. */
     echoWaitMs: number;
+    /** How long one call to WhatsApp may take. */
+    whatsappCallMs: number;
     reachabilityWindowMs: number;
   };
 
@@ -32,18 +34,6 @@ const done: JobOutcome = { kind: 'done' };
 
 /** These name the recipient's own state; the other unreachable codes are about the sender's rights or a test setup. */
 const notOnWhatsapp = new Set([131026]);
-
-const echoPollMs = 100;
-
-/** Waits for the provider's echo of a message whose call had no answer. Answers the leg's state in the end. */
-const awaitEcho = async (deps: WhatsappDeps, delivery: Delivery): Promise<string | undefined> => {
-  const until = deps.clock.now() + deps.echoWaitMs;
-  for (;;) {
-    const state = (await deps.live.find(delivery.ref))?.whatsapp;
-    if (state !== 'sending' || deps.clock.now() >= until) return state;
-    await sleep(echoPollMs);
-  }
-};
 
 /** The channel has the message already: an echo said so, or an earlier run of this job. */
 const resume = async (deps: WhatsappDeps, delivery: Delivery): Promise<JobOutcome> => {
@@ -54,8 +44,13 @@ const resume = async (deps: WhatsappDeps, delivery: Delivery): Promise<JobOutcom
   return done;
 };
 
-const onUnknown = async (deps: WhatsappDeps, delivery: Delivery): Promise<JobOutcome> => {
-  const state = await awaitEcho(deps, delivery);
+/** The call had no answer: the provider's echo may come within `forMs`. */
+const onUnknown = async (
+  deps: WhatsappDeps,
+  delivery: Delivery,
+  forMs: number,
+): Promise<JobOutcome> => {
+  const state = await awaitLeg(deps, delivery.ref, { channel: 'whatsapp', forMs });
   if (state === 'accepted') return resume(deps, delivery);
   // A receipt settled it: its own job goes on from there.
   if (state !== 'sending') return done;
@@ -71,7 +66,8 @@ const onAccepted = async (
   reachable: boolean,
 ): Promise<JobOutcome> => {
   const awaited = !reachable && !delivery.late && deps.reachabilityWindowMs > 0;
-  const accepted = await deps.live.accept('whatsapp', delivery.ref, deps.clock.now(), awaited);
+  const leg = { channel: 'whatsapp', hold: awaited } as const;
+  const accepted = await acceptSurely(deps, delivery.ref, leg);
   if (!accepted) return done;
   await recordAccepted(deps, delivery, { channel: 'whatsapp', ...accepted });
   return done;
@@ -119,12 +115,13 @@ const transmit = async (
     ...{ message, sealedCode, mac, waiter, reachable },
   });
   if (claim === 'accepted') return resume(deps, delivery);
-  if (claim === 'sending') return onUnknown(deps, delivery);
+  // Another run is in its call, or died there: its answer may still come, and then the echo.
+  if (claim === 'sending') return onUnknown(deps, delivery, deps.whatsappCallMs + deps.echoWaitMs);
   if (claim === 'abandoned') return giveUp(deps, delivery);
   if (claim !== 'won') return moveOnFrom(deps, delivery, claim);
   const claimed = { ...delivery, legs: claimLeg(delivery.legs, now) };
   const { result, own } = await callChannel(deps, claimed, code);
-  if (result.kind === 'unknown') return onUnknown(deps, claimed);
+  if (result.kind === 'unknown') return onUnknown(deps, claimed, deps.echoWaitMs);
   if (result.kind === 'refused') return onRefused(deps, claimed, { ...result, meta, own });
   await onAccepted(deps, claimed, reachable);
   if (message.mode === 'test') await sandboxReceipts(deps, delivery);

@@ -7,7 +7,6 @@ import {
   createIdempotency,
   type IdempotencyToken,
   keepMs,
-  lockMs,
 } from '../../lib/idempotency/store.ts';
 import { closeRedis, createRedis, RedisUnavailable } from '../../lib/infra/redis.ts';
 import { silentLog } from '../../lib/kernel/log.ts';
@@ -23,6 +22,8 @@ test.before(async () => {
   server = await openTestRedis();
 });
 test.after.always(() => server.close());
+
+const lockMs = 30_000;
 
 const answer = {
   status: 200,

@@ -41,6 +41,12 @@ const answerWithinMs = 2_000;
 /** Jobs on their second attempt never take all of a worker's hands from fresh ones. */
 const maxAgainPrefetch = 50;
 
+const againOf = (prefetch: number): number => Math.min(prefetch, maxAgainPrefetch);
+
+/** The most messages of a job that one process has in hand. */
+export const mostInHand = ({ prefetch }: Pick<Job, 'prefetch'>): number =>
+  prefetch + againOf(prefetch);
+
 const within = async (ms: number, work: Promise<unknown>): Promise<void> => {
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, ms);
@@ -132,7 +138,7 @@ export const createConsumer = <P>(
     inHand: () => inHand,
     attach: async (model) => {
       if (stopping) return;
-      const again = Math.min(prefetch, maxAgainPrefetch);
+      const again = againOf(prefetch);
       lanes = [
         await open(model, job.name, prefetch),
         await open(model, againQueue(job.name), again),

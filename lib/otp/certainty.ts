@@ -1,0 +1,50 @@
+// Not losing what is known of a call: another run's call is waited for, and a channel's yes is kept until Redis has it.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isOutage } from '../infra/outages.ts';
+import type { Clock } from '../kernel/clock.ts';
+import type { ChannelName } from '../messages/rules.ts';
+import type { LiveRef, LiveStore } from './store.ts';
+
+export type CertaintyDeps = { live: LiveStore; clock: Clock };
+
+const lookMs = 100;
+const acceptAgainMs = 250;
+/** Less than a worker has to shut down; the job then comes again as one whose outcome is not known. */
+const acceptPatienceMs = 20_000;
+
+/**
+ * Waits for a leg that is being called, by this run or another, until it has an end or `forMs` are over; answers its
+ * state then.
+ */
+export const awaitLeg = async (
+  { live, clock }: CertaintyDeps,
+  ref: LiveRef,
+  leg: { channel: ChannelName; forMs: number },
+): Promise<string | undefined> => {
+  const until = clock.now() + leg.forMs;
+  for (;;) {
+    const state = (await live.find(ref))?.[leg.channel];
+    if (state !== 'sending' || clock.now() >= until) return state;
+    await sleep(lookMs);
+  }
+};
+
+/**
+ * Notes that the channel took the message, as often as it takes while Redis is away: its yes is not said twice.
+ * @throws RedisUnavailable in the end
+ */
+export const acceptSurely = async (
+  { live, clock }: CertaintyDeps,
+  ref: LiveRef,
+  leg: { channel: ChannelName; hold: boolean },
+): Promise<Awaited<ReturnType<LiveStore['accept']>>> => {
+  const at = clock.now();
+  for (;;) {
+    try {
+      return await live.accept(leg.channel, ref, at, leg.hold);
+    } catch (error) {
+      if (!isOutage(error) || clock.now() - at > acceptPatienceMs) throw error;
+      await sleep(acceptAgainMs);
+    }
+  }
+};
