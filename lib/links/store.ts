@@ -25,7 +25,7 @@ redis.call('HSETNX', KEYS[1], 'fresh', ARGV[2])
 local done, fresh = unpack(redis.call('HMGET', KEYS[1], 'done', 'fresh'))
 return {link, done or '0', fresh, redis.call('PTTL', KEYS[1])}`;
 
-/** A code that could not be delivered: how it was made, and when (ms). */
+/** A code that could not be delivered: how it was made, and when it was asked for (ms). */
 export type Attempt = { origin: Origin; at: number };
 
 /** `freshId` is the id of the message that its redemption may bring: the same each time it is redeemed. */

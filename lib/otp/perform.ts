@@ -4,7 +4,7 @@ import type { QuoteRequest, Quotes } from '../billing/quote.ts';
 import type { Reservations } from '../idempotency/reservations.ts';
 import type { Idempotency } from '../idempotency/store.ts';
 import { fail, type ServiceError } from '../kernel/errors.ts';
-import { toMessageId } from '../kernel/ids.ts';
+import { idTime, toMessageId } from '../kernel/ids.ts';
 import { phoneFacts } from '../kernel/phone.ts';
 import type { RecipientKeys } from '../kernel/recipients.ts';
 import type { Principal } from '../keys/rules.ts';
@@ -107,14 +107,14 @@ const retrySeconds = 5;
 const failure = async (
   deps: SendDeps,
   command: SendCommand,
-  outcome: Extract<Outcome, { kind: 'failed' }>,
+  outcome: Extract<Outcome, { kind: 'failed' }> & { messageId: string },
 ): Promise<ServiceError> => {
   const code = errorOf(outcome.reason);
   const { accountId, mode } = command.principal;
   const { phone, requestId, origin } = command;
   if (code === 'CHANNEL_NOT_LINKED') {
     const recipient = deps.recipients.ofRecipient(accountId, mode, phone);
-    await deps.links.noteAttempt(recipient, { origin, at: deps.clock.now() });
+    await deps.links.noteAttempt(recipient, { origin, at: idTime(outcome.messageId) });
     const { url } = await issueLink(deps, { accountId, mode, phone, requestId });
     return fail(code, { telegram_bot_url: url });
   }
@@ -214,7 +214,7 @@ export const perform = async (
     }
     if (outcome.kind === 'failed') {
       mayArrive = outcome.mayArrive;
-      throw await failure(deps, command, outcome);
+      throw await failure(deps, command, { ...outcome, messageId: own.id });
     }
     return answerOf(deps, own.id, outcome.expiresAt);
   } catch (error) {

@@ -69,6 +69,8 @@ const takeOver = async (
     throw inProgress();
   }
   const id = newId();
+  const { keyHash: idempotencyHash } = taken.token;
+  await deps.reservations.release({ id: taken.messageId, accountId, mode, idempotencyHash });
   await deps.idempotency.renewMessageId(taken.token, id);
   return { id };
 };

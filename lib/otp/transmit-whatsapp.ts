@@ -143,10 +143,8 @@ const moveOnFrom = async (
   claim: 'failed' | 'verified' | 'queued',
 ): Promise<JobOutcome> => {
   if (claim === 'failed') {
-    await moveOn(deps, delivery, {
-      channel: 'whatsapp',
-      reason: delivery.reason ?? 'provider_error',
-    });
+    const known = (await deps.live.find(delivery.ref))?.facts.failureReason ?? delivery.reason;
+    await moveOn(deps, delivery, { channel: 'whatsapp', reason: known ?? 'provider_error' });
   }
   return done;
 };
