@@ -1,5 +1,6 @@
 // Messages as their owner reads them: pages of a list and the steps of one.
 import type { Database } from '../infra/mysql.ts';
+import { kindsOf, rowsOfKinds } from '../infra/newest.ts';
 import { idAt, idBytes, idText, idTime } from '../kernel/ids.ts';
 import type { ChannelName, MessageStatus, Mode } from '../messages/rules.ts';
 import type { Attempt, MessageEvent, Posted } from './timeline.ts';
@@ -39,22 +40,60 @@ export type MessageItem = ReturnType<typeof toItem>;
 
 export type ReportStore = ReturnType<typeof createReportStore>;
 
-export const createReportStore = (db: Database) => ({
-  /** Newest first. The id is the time, so every bound and cursor is a bound on the index alone. */
-  list: async (accountId: string, filter: MessageFilter): Promise<MessageItem[]> => {
-    const { before, status, channel, mode, from, to, limit } = filter;
+const bytesOrNothing = (id: string | undefined): Buffer | undefined =>
+  id === undefined ? undefined : idBytes(id);
+
+/** Only what was made before both: ids are times, so the cursor and the end of a span are one bound. */
+const belowOf = ({ before, to }: MessageFilter): string | undefined => {
+  const bounds = [before, to === undefined ? undefined : idAt(to)].filter((id) => id !== undefined);
+  return bounds.toSorted()[0];
+};
+
+const wantedKinds = ({ mode, status, channel }: MessageFilter) =>
+  kindsOf([
+    mode === undefined ? ['live', 'test'] : [mode],
+    status === undefined ? ['sent', 'verified', 'failed', 'expired'] : [status],
+    channel === undefined ? ['whatsapp', 'telegram', null] : [channel],
+  ]);
+
+const createLists = (db: Database) => {
+  /** Every row of the account fits: they stand in the order of their ids. */
+  const anyKind = (accountId: string, filter: MessageFilter): Promise<Row[]> => {
+    const below = belowOf(filter);
     const query = db<Row>('messages')
       .where({ account_id: idBytes(accountId) })
       .orderBy('id', 'desc')
-      .limit(limit);
-    if (before !== undefined) query.where('id', '<', idBytes(before));
-    if (from !== undefined) query.where('id', '>=', idBytes(idAt(from)));
-    if (to !== undefined) query.where('id', '<', idBytes(idAt(to)));
-    if (status !== undefined) query.where({ status });
-    if (channel !== undefined) query.where({ channel });
-    if (mode !== undefined) query.where({ mode });
-    return (await query).map(toItem);
-  },
+      .limit(filter.limit);
+    if (below !== undefined) query.where('id', '<', idBytes(below));
+    if (filter.from !== undefined) query.where('id', '>=', idBytes(idAt(filter.from)));
+    return query as unknown as Promise<Row[]>;
+  };
+
+  // One snapshot: what is found as of a kind is shown as that.
+  const someKinds = (accountId: string, filter: MessageFilter): Promise<Row[]> =>
+    db.transaction(
+      (trx) =>
+        rowsOfKinds(trx, filter.limit, {
+          ...{ table: 'messages', index: 'messages_by_kind', accountId: idBytes(accountId) },
+          ...{ columns: ['mode', 'status', 'channel'], kinds: wantedKinds(filter) },
+          from: filter.from === undefined ? undefined : idBytes(idAt(filter.from)),
+          below: bytesOrNothing(belowOf(filter)),
+        }),
+      { readOnly: true },
+    );
+
+  return {
+    /** Newest first. */
+    list: async (accountId: string, filter: MessageFilter): Promise<MessageItem[]> => {
+      const { status, channel, mode } = filter;
+      const all = status === undefined && channel === undefined && mode === undefined;
+      return (await (all ? anyKind : someKinds)(accountId, filter)).map(toItem);
+    },
+  };
+};
+
+export const createReportStore = (db: Database) => ({
+  ...createLists(db),
 
   find: async (accountId: string, id: string): Promise<MessageItem | undefined> => {
     const row = await db<Row>('messages')

@@ -1,5 +1,6 @@
 // Attempts to verify in MySQL: which of them a step counted for, and the log of them all.
 import { type Database, withLockRetry } from '../infra/mysql.ts';
+import { kindsOf, rowsOfKinds } from '../infra/newest.ts';
 import { isOutage } from '../infra/outages.ts';
 import { createGrouper } from '../kernel/grouper.ts';
 import { idBytes, idText } from '../kernel/ids.ts';
@@ -146,13 +147,19 @@ export const createAttemptStore = (db: Database) => {
     /** Newest first; at most `limit`, older than `before`. */
     list: async (accountId: string, filter: LogFilter): Promise<LogEntry[]> => {
       const { before, status, mode, limit } = filter;
-      const query = db<Row>('totp_log')
-        .where({ account_id: idBytes(accountId) })
-        .orderBy('id', 'desc')
-        .limit(limit);
-      if (before !== undefined) query.where('id', '<', idBytes(before));
-      if (status !== undefined) query.where({ status });
-      if (mode !== undefined) query.where({ mode });
+      const account_id = idBytes(accountId);
+      const below = before === undefined ? undefined : idBytes(before);
+      if (status !== undefined || mode !== undefined) {
+        const modes = mode === undefined ? ['live', 'test'] : [mode];
+        const rows = await rowsOfKinds(db, limit, {
+          ...{ table: 'totp_log', index: 'totp_log_by_kind', columns: ['mode', 'status'] },
+          kinds: kindsOf([modes, status === undefined ? ['verified', 'failed'] : [status]]),
+          ...{ accountId: account_id, below, from: undefined },
+        });
+        return rows.map(fromLogRow);
+      }
+      const query = db<Row>('totp_log').where({ account_id }).orderBy('id', 'desc').limit(limit);
+      if (below !== undefined) query.where('id', '<', below);
       return (await query).map(fromLogRow);
     },
 
