@@ -2,6 +2,13 @@
 
 import type { Database } from './mysql.ts';
 
+/**
+ * A table read by one index and no other: for a page by id the planner may take the primary key instead, which is
+ * every account's, and reads on until it has found enough of this one's rows.
+ */
+export const byIndex = (db: Database, table: string, index: string) =>
+  db.raw('?? FORCE INDEX (??)', [table, index]);
+
 /** Values of the columns that tell kinds apart, in the order of the index. */
 export type Kind = readonly (string | null)[];
 

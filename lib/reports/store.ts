@@ -1,6 +1,6 @@
 // Messages as their owner reads them: pages of a list and the steps of one.
 import type { Database } from '../infra/mysql.ts';
-import { kindsOf, rowsOfKinds } from '../infra/newest.ts';
+import { byIndex, kindsOf, rowsOfKinds } from '../infra/newest.ts';
 import { idAt, idBytes, idText, idTime } from '../kernel/ids.ts';
 import type { ChannelName, MessageStatus, Mode } from '../messages/rules.ts';
 import type { Attempt, MessageEvent, Posted } from './timeline.ts';
@@ -60,7 +60,7 @@ const createLists = (db: Database) => {
   /** Every row of the account fits: they stand in the order of their ids. */
   const anyKind = (accountId: string, filter: MessageFilter): Promise<Row[]> => {
     const below = belowOf(filter);
-    const query = db<Row>('messages')
+    const query = db<Row>(byIndex(db, 'messages', 'messages_by_account'))
       .where({ account_id: idBytes(accountId) })
       .orderBy('id', 'desc')
       .limit(filter.limit);

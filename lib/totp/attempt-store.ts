@@ -1,6 +1,6 @@
 // Attempts to verify in MySQL: which of them a step counted for, and the log of them all.
 import { type Database, withLockRetry } from '../infra/mysql.ts';
-import { kindsOf, rowsOfKinds } from '../infra/newest.ts';
+import { byIndex, kindsOf, rowsOfKinds } from '../infra/newest.ts';
 import { isOutage } from '../infra/outages.ts';
 import { createGrouper } from '../kernel/grouper.ts';
 import { idBytes, idText } from '../kernel/ids.ts';
@@ -158,7 +158,10 @@ export const createAttemptStore = (db: Database) => {
         });
         return rows.map(fromLogRow);
       }
-      const query = db<Row>('totp_log').where({ account_id }).orderBy('id', 'desc').limit(limit);
+      const query = db<Row>(byIndex(db, 'totp_log', 'totp_log_by_account'))
+        .where({ account_id })
+        .orderBy('id', 'desc')
+        .limit(limit);
       if (below !== undefined) query.where('id', '<', below);
       return (await query).map(fromLogRow);
     },

@@ -1,5 +1,6 @@
 // Deliveries in MySQL as their owner looks into them; the work on them is in work-store.ts.
 import type { Database } from '../infra/mysql.ts';
+import { byIndex } from '../infra/newest.ts';
 import { idAt, idBytes, idText } from '../kernel/ids.ts';
 import {
   type Delivery,
@@ -50,7 +51,10 @@ const createOwnersStore = (db: Database) => ({
   /** Newest first; at most `limit`, older than `before`. */
   list: async (accountId: string, filter: DeliveryFilter): Promise<Delivery[]> => {
     const { before, type, status, from, to, limit } = filter;
-    const query = db<Row>('webhook_deliveries')
+    // What is pending are two states, which no index has in one order.
+    const by = status === undefined || status === 'pending' ? 'account' : 'status';
+    const index = `webhook_deliveries_by_${by}`;
+    const query = db<Row>(byIndex(db, 'webhook_deliveries', index))
       .where({ account_id: idBytes(accountId) })
       .orderBy('id', 'desc')
       .limit(limit);

@@ -134,25 +134,6 @@ test.serial(
   },
 );
 
-test.serial('lists are read by an index alone', async (t) => {
-  const explain = async (where: string) => {
-    const sql = `EXPLAIN SELECT * FROM messages WHERE account_id = ? ${where} ORDER BY id DESC LIMIT 51`;
-    const [rows] = await stack.api.db.raw(sql, [Buffer.alloc(16, 1)]);
-    return rows[0] as { type: string; Extra: string; key: string };
-  };
-  for (const where of [
-    '',
-    "AND status = 'failed'",
-    "AND mode = 'live'",
-    "AND channel = 'telegram'",
-  ]) {
-    const { type, Extra, key } = await explain(where);
-    t.truthy(key, where);
-    t.not(type, 'ALL');
-    t.notRegex(String(Extra), /filesort|temporary/);
-  }
-});
-
 test.serial('a message shows what became of it, and all of them export as CSV', async (t) => {
   const customer = await stack.customer();
   const phone = stack.phone();

@@ -1,0 +1,179 @@
+// Every list and every analytics query as the database plans it: by an index, without sorting, whatever the filters.
+import test from 'ava';
+import { day, hour } from '../../lib/kernel/clock.ts';
+import { idAt, idBytes, newId } from '../../lib/kernel/ids.ts';
+import { insertMessages } from '../support/made-messages.ts';
+import { type Customer, type Stack, startStack } from '../support/stack.ts';
+
+let stack: Stack;
+let customer: Customer;
+
+test.before(async () => {
+  stack = await startStack('explain');
+  customer = await stack.customer();
+  await fill();
+});
+test.after.always(() => stack?.close());
+
+let made = 0;
+const idOf = (at: number): Buffer => {
+  made += 1;
+  return idBytes(`${idAt(at).slice(0, 14)}7000-9000-${String(made).padStart(12, '0')}`);
+};
+
+/** Enough rows of this account and of others that no plan is a whim of an empty table. */
+const fill = async (): Promise<void> => {
+  const { db } = stack.api;
+  const now = Date.now();
+  const others = await Promise.all(Array.from({ length: 6 }, () => stack.customer()));
+  await insertMessages(stack, customer, 2_000, 60 * day);
+  for (const other of others) await insertMessages(stack, other, 400, 60 * day);
+  for (const { accountId } of [customer, ...others]) {
+    const account_id = idBytes(accountId);
+    const rows = Array.from({ length: 600 }, (_, index) => now - index * hour);
+    await db.batchInsert(
+      'totp_log',
+      rows.map((at, index) => ({
+        ...{ id: idOf(at), account_id, mode: index % 9 === 0 ? 'test' : 'live', step: null },
+        ...{ phone: '+14155550123', enrollment_id: Buffer.alloc(16, 1), price_micros: 0 },
+        ...{ status: index % 7 === 0 ? 'failed' : 'verified', reason: null, request_id: 'r' },
+      })),
+      200,
+    );
+    await db.batchInsert(
+      'webhook_deliveries',
+      rows.map((at, index) => ({
+        ...{ id: idOf(at), account_id, event_id: idBytes(newId()), body: '{}', created_at: at },
+        ...{ type: 'otp.sent', status: index % 5 === 0 ? 'failed' : 'delivered' },
+      })),
+      200,
+    );
+    await db.batchInsert(
+      'ledger',
+      rows.map((at, index) => ({
+        ...{ account_id, seq: 1_000 + index, id: idOf(at), reference: `made:${index}` },
+        ...{ kind: 'charge', counter: 'revenue', amount_micros: 0, balance_after: 0 },
+      })),
+      200,
+    );
+  }
+  const tables = ['messages', 'totp_log', 'webhook_deliveries', 'ledger', 'rollup_days'];
+  for (const table of [...tables, 'rollup_hours', 'message_events']) {
+    await db.raw('ANALYZE TABLE ??', [table]);
+  }
+};
+
+type Asked = { sql: string; bindings: unknown[] };
+
+/** The statements that reading these paths takes. */
+const statementsOf = async (paths: readonly string[]): Promise<Asked[]> => {
+  const asked = new Map<string, Asked>();
+  const listen = ({ sql, bindings }: Asked): void => {
+    if (/^\(?select/i.test(sql)) asked.set(sql, { sql, bindings });
+  };
+  stack.api.db.on('query', listen);
+  for (const path of paths) {
+    const answer = await customer.live.get(`/v1/clients/${path}`);
+    if (answer.status !== 200) throw new Error(`${path}: ${answer.text}`);
+    const { keyPrefix } = stack.config;
+    const limits = ['read', 'export'].map((name) => `${keyPrefix}${name}:r:${customer.accountId}`);
+    for (const key of limits) await stack.api.redis.del(key);
+  }
+  stack.api.db.off('query', listen);
+  return [...asked.values()];
+};
+
+type Plan = {
+  select_type: string;
+  table: string | null;
+  type: string | null;
+  key: string | null;
+  Extra: string | null;
+};
+
+/** These have a handful of rows in all. */
+const tiny = new Set(['switches', 'rollup_state', 'account_prices', 'prices']);
+
+const wrongWith = ({ select_type, table, type, key, Extra }: Plan): string | undefined => {
+  // Adding up what UNION ALL found, nothing to read, or a table that is always tiny.
+  if (select_type === 'UNION RESULT' || table === null || tiny.has(table)) return undefined;
+  if (type === 'ALL' || type === 'index') return `reads all of ${table}`;
+  if (key === null) return `has no key on ${table}`;
+  return /filesort/i.test(Extra ?? '') ? `sorts ${table}` : undefined;
+};
+
+/** What is wrong with the plans of these statements, each with its SQL. */
+const findings = async (statements: readonly Asked[]): Promise<string[]> => {
+  const found: string[] = [];
+  for (const { sql, bindings } of statements) {
+    const [plans] = (await stack.api.db.raw(`EXPLAIN ${sql}`, bindings as never[])) as [Plan[]];
+    const wrong = plans.map(wrongWith).filter((one) => one !== undefined);
+    if (wrong.length > 0) found.push(`${wrong.join(', ')}: ${sql} ${JSON.stringify(plans)}`);
+  }
+  return found;
+};
+
+const combine = (path: string, filters: readonly (readonly string[])[]): string[] =>
+  filters.reduce<string[]>(
+    (paths, values) =>
+      paths.flatMap((one) => values.map((value) => (value === '' ? one : `${one}&${value}`))),
+    [path],
+  );
+
+test.serial(
+  'every list, in every combination of its filters, from the first page and from deep inside',
+  async (t) => {
+    const { data } = await customer.live.get('/v1/clients/otps?limit=100');
+    const deep = `before=${data.next_before}`;
+    const since = new Date(Date.now() - 30 * day).toISOString();
+    const until = new Date(Date.now() - 10 * day).toISOString();
+    const statuses = ['', 'status=sent', 'status=verified', 'status=failed', 'status=expired'];
+    const spans = ['', deep, `from=${since}&to=${until}`];
+    const channels = ['', 'channel=whatsapp', 'channel=telegram'];
+    const modes = ['', 'mode=live', 'mode=test'];
+    const totpStatuses = ['', 'status=verified', 'status=failed'];
+    const paths = [
+      'otps/recent?limit=50',
+      ...combine('otps?limit=50', [statuses, channels, modes, spans]),
+      ...combine('totp/log?limit=50', [totpStatuses, modes, ['', deep]]),
+      ...combine('transactions?limit=50', [['', deep]]),
+      ...combine('webhooks/deliveries?limit=50', [
+        ['', 'status=failed', 'status=pending', 'type=otp.sent'],
+        ['', deep],
+      ]),
+      ...['capacity-requests?limit=50', 'otps/export?status=failed', 'transactions/export'],
+    ];
+    const statements = await statementsOf(paths);
+    t.true(statements.length > 40, `${statements.length}`);
+    t.deepEqual(await findings(statements), []);
+  },
+);
+
+test.serial('one message with all its steps', async (t) => {
+  const { data } = await customer.live.get('/v1/clients/otps/recent?limit=1');
+  const [item] = data.items as { message_id: string }[];
+  t.deepEqual(await findings(await statementsOf([`otps/${item?.message_id}/timeline`])), []);
+});
+
+test.serial('every analytics call, for short and long periods, and the limits', async (t) => {
+  const calls = ['', '/timeseries', '/funnel', '/channels'];
+  const paths = calls.flatMap((call) =>
+    [1, 2, 30, 365].map((period) => `analytics${call}?period=${period}`),
+  );
+  const statements = await statementsOf([...paths, 'limits']);
+  t.true(statements.some(({ sql }) => sql.includes('rollup_hours')));
+  t.true(statements.some(({ sql }) => sql.includes('rollup_days')));
+  t.false(
+    statements.some(({ sql }) => sql.includes('FROM messages') && sql.includes('SUM(')),
+    'nothing is counted while somebody waits',
+  );
+  t.deepEqual(await findings(statements), []);
+});
+
+test.serial('a plan that sorts or reads everything is found', async (t) => {
+  const bindings = [idBytes(customer.accountId)];
+  const sorted = 'SELECT * FROM messages WHERE account_id = ? ORDER BY phone LIMIT 5';
+  t.regex((await findings([{ sql: sorted, bindings }]))[0] ?? '', /^sorts messages/);
+  const whole = "SELECT * FROM messages WHERE phone = 'x'";
+  t.regex((await findings([{ sql: whole, bindings: [] }]))[0] ?? '', /^reads all of messages/);
+});
