@@ -31,6 +31,7 @@ import { createThrottle } from './security/throttle.ts';
 import { createAuthenticateSession } from './sessions/authenticate.ts';
 import { createDeliverer } from './webhooks/deliver.ts';
 import { createDispatcher } from './webhooks/dispatch.ts';
+import { createEndpoints } from './webhooks/endpoints.ts';
 
 const turnstileTimeoutMs = 5_000;
 
@@ -196,7 +197,8 @@ export const createWorkerApp = async (options: AppOptions) => {
   const managing = openManagement(config);
   const outbound = timeWebhooks(house.metrics, openOutbound(config));
   const timeoutMs = config.webhookTimeoutMs;
-  const deliverer = createDeliverer({ ...house, outbound, version, timeoutMs });
+  const endpoints = createEndpoints(house);
+  const deliverer = createDeliverer({ ...house, endpoints, outbound, version, timeoutMs });
   return {
     ...house,
     ...managing,
@@ -205,7 +207,7 @@ export const createWorkerApp = async (options: AppOptions) => {
     pumping: createPumpingCounter({ ...house, ...guarding(house) }),
     marker: createMarker(house),
     deliverer,
-    dispatcher: createDispatcher({ ...house, deliverer }),
+    dispatcher: createDispatcher({ ...house, endpoints, deliverer }),
     echoWaitMs: config.whatsappEchoWaitMs,
     whatsappCallMs: config.whatsappTimeoutMs,
     telegramCallMs: config.telegramTimeoutMs,

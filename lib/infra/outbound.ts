@@ -15,6 +15,7 @@ const connectMs = 5_000;
 const readMost = 64 * 1024;
 /** An address is looked up again at least this often. */
 const socketLifeMs = 60_000;
+const targetsMost = 20_000;
 
 const codeOf = (error: unknown): string => {
   const named = error as { code?: unknown; name?: unknown; cause?: unknown } | null;
@@ -46,6 +47,7 @@ class DeadlinePassed extends Error {
 const textOf = (value: string | string[] | undefined): string | undefined =>
   Array.isArray(value) ? value[0] : value;
 
+type Target = { dispatcher: Dispatcher; origin: string; path: string };
 type Answer = { status: number; retryAfter: string | undefined };
 
 /**
@@ -116,12 +118,27 @@ export const createOutbound = (options: {
   const guarded = open(false);
   const named = open(true);
 
-  const call = (url: string, headers: Record<string, string>, body: string): Promise<Answer> => {
+  const targets = new Map<string, Target>();
+  const read = (url: string): Target => {
     const target = new URL(url);
     requireCallable(target, allowed, rules);
     const { origin, pathname, search } = target;
-    const request = { origin, path: pathname + search, method: 'POST' as const, headers, body };
-    return exchange(isAllowed(allowed, target) ? named : guarded, request, deadlineMs);
+    const dispatcher = isAllowed(allowed, target) ? named : guarded;
+    return { dispatcher, origin, path: pathname + search };
+  };
+  /** As it was read before: what is refused is no target and is read anew. */
+  const targetOf = (url: string): Target => {
+    const known = targets.get(url);
+    if (known) return known;
+    const target = read(url);
+    if (targets.size >= targetsMost) targets.clear();
+    targets.set(url, target);
+    return target;
+  };
+
+  const call = (url: string, headers: Record<string, string>, body: string): Promise<Answer> => {
+    const { dispatcher, origin, path } = targetOf(url);
+    return exchange(dispatcher, { origin, path, method: 'POST', headers, body }, deadlineMs);
   };
 
   return {

@@ -1,4 +1,5 @@
 // One attempt: signed, posted, judged; what it leads to is written down by whoever asked for it.
+import type { KeyObject } from 'node:crypto';
 import { webhookSecretContext } from '../accounts/webhook-secret.ts';
 import type { Outbound } from '../infra/outbound.ts';
 import type { Clock } from '../kernel/clock.ts';
@@ -9,23 +10,23 @@ import type { DisabledReason, Endpoint } from './endpoint-store.ts';
 import type { Result } from './health.ts';
 import { publicEventId } from './render.ts';
 import { type Judgement, judge, pauseOf, unsafe } from './rules.ts';
-import { signedHeaders } from './sign.ts';
+import { signedHeaders, signingKey } from './sign.ts';
 import type { Recorded } from './work-store.ts';
 
-export type Secrets = { of(endpoint: Endpoint): string[] };
+export type SigningKeys = { of(endpoint: Endpoint): KeyObject[] };
 
 const openedMost = 20_000;
 
-/** The secrets that sign for an endpoint now, the newest first; each is opened once and kept while it is used. */
-export const createSecrets = (sealer: Sealer, clock: Clock): Secrets => {
-  const opened = new Map<string, string>();
-  const open = (accountId: string, sealed: string): string => {
+/** The keys that sign for an endpoint now, the newest first; each secret is opened once and kept while it is used. */
+export const createSigningKeys = (sealer: Sealer, clock: Clock): SigningKeys => {
+  const opened = new Map<string, KeyObject>();
+  const open = (accountId: string, sealed: string): KeyObject => {
     const known = opened.get(sealed);
     if (known !== undefined) return known;
-    const secret = sealer.open(sealed, webhookSecretContext(accountId));
+    const key = signingKey(sealer.open(sealed, webhookSecretContext(accountId)));
     if (opened.size >= openedMost) opened.clear();
-    opened.set(sealed, secret);
-    return secret;
+    opened.set(sealed, key);
+    return key;
   };
   return {
     of: ({ accountId, secrets: { present, before, beforeUntil } }) => {
@@ -80,17 +81,17 @@ export type Attempt = (delivery: Delivery, endpoint: Endpoint) => Promise<Attemp
 
 export const createAttempt = (deps: {
   outbound: Outbound;
-  secrets: Secrets;
+  keys: SigningKeys;
   clock: Clock;
   version: string;
 }): Attempt => {
-  const { outbound, secrets, clock, version } = deps;
+  const { outbound, keys, clock, version } = deps;
 
   const post = (delivery: Delivery, endpoint: Endpoint): Promise<OutboundResult> => {
     const { body, attempts } = delivery;
     const id = publicEventId(delivery.eventId);
     const headers = {
-      ...signedHeaders({ id, at: clock.now(), body, secrets: secrets.of(endpoint) }),
+      ...signedHeaders({ id, at: clock.now(), body, keys: keys.of(endpoint) }),
       'content-type': 'application/json',
       'user-agent': `Tessera/${version}`,
       'tessera-attempt': String(attempts + 1),

@@ -6,9 +6,10 @@ import { second } from '../kernel/clock.ts';
 import type { Log } from '../kernel/log.ts';
 import { describeError } from '../kernel/redact.ts';
 import type { Sealer } from '../kernel/secrets.ts';
-import { createAttempt, createSecrets } from './attempt.ts';
+import { createAttempt, createSigningKeys } from './attempt.ts';
 import type { Delivery } from './delivery.ts';
 import type { Endpoint } from './endpoint-store.ts';
+import type { Endpoints } from './endpoints.ts';
 import { createGate } from './gate.ts';
 import { createLanes, type Lane } from './lanes.ts';
 import { createPutAway } from './put-away.ts';
@@ -20,6 +21,7 @@ import type { Place } from './work-store.ts';
 
 export type DeliverDeps = {
   webhooks: WebhookStore;
+  endpoints: Endpoints;
   sealer: Sealer;
   outbound: Outbound;
   clock: Clock;
@@ -65,16 +67,25 @@ const createLooking = (look: () => Promise<boolean>, log: Log, stopped: () => bo
   };
 };
 
+/** What there is one of in a process, and what each has learnt of endpoints is in. */
+const createParts = (deps: DeliverDeps) => {
+  const { webhooks, endpoints, sealer, outbound, clock, log, version } = deps;
+  const lanes = createLanes();
+  return {
+    gate: createGate(clock),
+    lanes,
+    recorder: createRecorder({ ...deps, forget: endpoints.forget }),
+    attempt: createAttempt({ outbound, keys: createSigningKeys(sealer, clock), clock, version }),
+    putAway: createPutAway({ webhooks, lanes, clock, log }),
+  };
+};
+
 /** Several processes share the work by leases in MySQL; what each has learnt of endpoints it keeps to itself. */
 export const createDeliverer = (deps: DeliverDeps): Deliverer => {
-  const { webhooks, sealer, outbound, clock, log, version, timeoutMs } = deps;
+  const { webhooks, clock, log, timeoutMs } = deps;
   const leaseMs = timeoutMs + spareMs;
-  const gate = createGate(clock);
-  const lanes = createLanes();
-  const recorder = createRecorder(deps);
-  const secrets = createSecrets(sealer, clock);
-  const attempt = createAttempt({ outbound, secrets, clock, version });
-  const putAway = createPutAway({ webhooks, lanes, clock, log });
+  const parts = createParts(deps);
+  const { gate, lanes, recorder, putAway } = parts;
   let timer: NodeJS.Timeout | undefined;
   let stopping = false;
   const stopped = (): boolean => stopping;
@@ -84,7 +95,7 @@ export const createDeliverer = (deps: DeliverDeps): Deliverer => {
     lanes.close(lane);
   };
   const runner = createRunner(
-    { gate, lanes, attempt, recorder, clock, log, timeoutMs },
+    { ...parts, clock, log, timeoutMs },
     { onRoom, onClosed: (_lane, deliveries) => putAway.later(deliveries), stopped },
   );
 
@@ -100,7 +111,7 @@ export const createDeliverer = (deps: DeliverDeps): Deliverer => {
     await putAway.now(away, endpoints);
   };
 
-  const refill = createRefill({ webhooks, gate, lanes, clock, log, leaseMs, offer, stopped });
+  const refill = createRefill({ ...deps, ...parts, leaseMs, offer, stopped });
 
   const look = async (): Promise<boolean> => {
     const due = await webhooks.takeDue({ now: clock.now(), leaseMs, limit: takeMost });
@@ -123,7 +134,8 @@ export const createDeliverer = (deps: DeliverDeps): Deliverer => {
     kick: looking.kick,
     place: (endpoint, type) => {
       if (stopping) return { kind: 'due' };
-      const refused = gate.room(endpoint) === 0 && gate.patience(endpoint) === 0;
+      const lane = lanes.at(endpoint.accountId);
+      const refused = gate.room(endpoint) === 0 && (lane === undefined || runner.isFull(lane));
       if (refused && !endpoint.disabled && type !== 'webhook.test') return { kind: 'waiting' };
       return { kind: 'leased', until: clock.now() + leaseMs };
     },

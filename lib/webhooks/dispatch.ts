@@ -6,6 +6,7 @@ import { createGrouper } from '../kernel/grouper.ts';
 import { newId } from '../kernel/ids.ts';
 import type { Deliverer } from './deliver.ts';
 import type { Delivery } from './delivery.ts';
+import type { Endpoints } from './endpoints.ts';
 import { isEnd, render } from './render.ts';
 import type { WebhookStore } from './store.ts';
 import type { NewDelivery } from './work-store.ts';
@@ -15,8 +16,10 @@ export type Dispatcher = {
   handle(job: { events: EventWire[] }): Promise<Outcome>;
 };
 
-const maxSize = 50;
+/** Jobs in a group, and events that share their statements; a group of full jobs takes several. */
+const maxSize = 30;
 const maxWaitMs = 2;
+const eventsAtOnce = 200;
 
 const toDelivery = (row: NewDelivery, now: number): Delivery => ({
   ...{ id: row.id, accountId: row.accountId, eventId: row.eventId, type: row.type, body: row.body },
@@ -26,18 +29,18 @@ const toDelivery = (row: NewDelivery, now: number): Delivery => ({
 });
 
 /**
- * Jobs that come within a moment share their statements. Addresses are read anew each time: one that was set, or
- * set again, a moment ago counts.
+ * Jobs that come within a moment share their statements.
  */
 export const createDispatcher = (deps: {
-  webhooks: Pick<WebhookStore, 'endpoints' | 'add' | 'legs'>;
+  webhooks: Pick<WebhookStore, 'add' | 'legs'>;
+  endpoints: Endpoints;
   deliverer: Pick<Deliverer, 'place' | 'offer'>;
   clock: Clock;
 }): Dispatcher => {
   const { webhooks, deliverer, clock } = deps;
 
   const dispatch = async (events: EventWire[]): Promise<void> => {
-    const endpoints = await webhooks.endpoints([
+    const endpoints = await deps.endpoints.of([
       ...new Set(events.map((event) => event.account_id)),
     ]);
     const legs = await webhooks.legs(
@@ -66,7 +69,10 @@ export const createDispatcher = (deps: {
   const group = createGrouper<EventWire[], undefined>({
     ...{ maxSize, maxWaitMs },
     run: async (jobs) => {
-      await dispatch(jobs.flat());
+      const events = jobs.flat();
+      for (let from = 0; from < events.length; from += eventsAtOnce) {
+        await dispatch(events.slice(from, from + eventsAtOnce));
+      }
       return [];
     },
     // One bad event must not send all of its neighbours up the ladder.

@@ -25,6 +25,8 @@ export type Health = {
   timedOut: boolean;
   running: Set<Ticket>;
   recent: Result[];
+  /** How many of these took long. */
+  late: number;
   failuresInRow: number;
   /** The breaker: 0 is closed, a time is when one probe may go. */
   opensAt: number;
@@ -43,13 +45,12 @@ const suspectMs = second;
 
 /** `troubled`: MySQL says that it has been failing, so that a restart is no amnesty. */
 export const newHealth = (troubled: boolean): Health => ({
-  ...{ window: 1, proven: false, timedOut: troubled, running: new Set(), recent: [] },
+  ...{ window: 1, proven: false, timedOut: troubled, running: new Set(), recent: [], late: 0 },
   ...{ failuresInRow: 0, opensAt: 0, pauses: 0 },
 });
 
 /** Whether an endpoint takes slots of the slow pool: its last attempts ended at the deadline, or late. */
-export const isSlow = ({ timedOut, recent }: Health): boolean =>
-  timedOut || recent.filter(({ ms }) => ms > slowMs).length > remembered * 0.05;
+export const isSlow = ({ timedOut, late }: Health): boolean => timedOut || late > remembered * 0.05;
 
 const usualMs = ({ recent }: Health): number => {
   const taken = recent.filter(({ ok }) => ok);
@@ -59,7 +60,8 @@ const usualMs = ({ recent }: Health): number => {
 /** Whether something hangs there: then nothing more is sent until it is known what becomes of it. */
 const hangs = (health: Health, now: number): boolean => {
   const [oldest] = health.running;
-  return oldest !== undefined && now - oldest.startedAt > Math.max(suspectMs, 3 * usualMs(health));
+  if (oldest === undefined || now - oldest.startedAt <= suspectMs) return false;
+  return now - oldest.startedAt > 3 * usualMs(health);
 };
 
 /** How many more attempts the endpoint may have now. */
@@ -86,7 +88,7 @@ const open = (health: Health, now: number): void => {
 const noteSuccess = (health: Health): void => {
   const wasOpen = health.opensAt > 0;
   health.window = wasOpen ? 1 : Math.min(health.window + 1, windowMost);
-  if (wasOpen) health.recent = [];
+  if (wasOpen) Object.assign(health, { recent: [], late: 0 });
   Object.assign(health, { proven: true, failuresInRow: 0, opensAt: 0, pauses: 0 });
 };
 
@@ -106,7 +108,9 @@ export const noteEnd = (health: Health, ticket: Ticket, result: Result, now: num
   health.running.delete(ticket);
   if (!result.ok && !result.counts) return;
   health.recent.push(result);
-  if (health.recent.length > remembered) health.recent.shift();
+  if (result.ms > slowMs) health.late += 1;
+  const forgotten = health.recent.length > remembered ? health.recent.shift() : undefined;
+  if (forgotten && forgotten.ms > slowMs) health.late -= 1;
   health.timedOut = result.timedOut;
   if (result.ok) noteSuccess(health);
   else noteFailure(health, ticket, now);

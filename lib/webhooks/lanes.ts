@@ -16,6 +16,9 @@ export type Lane = {
   reads: number;
 };
 
+/** Deliveries that wait in memory, of all endpoints together. */
+const waitingMost = 2_000;
+
 export type Lanes = {
   /** The lane of an endpoint, opened when there is none; it takes the endpoint over when that is no older. */
   of(endpoint: Endpoint): Lane;
@@ -23,8 +26,8 @@ export type Lanes = {
   /** Forgets a lane in which nothing is left. */
   close(lane: Lane): void;
   all(): Iterable<Lane>;
-  /** Deliveries in memory that wait. */
-  size(): number;
+  /** Whether as many deliveries wait in memory as may. */
+  isFull(): boolean;
   push(lane: Lane, delivery: Delivery): void;
   shift(lane: Lane): Delivery | undefined;
   /** Takes all that waits in memory out. */
@@ -55,7 +58,7 @@ export const createLanes = (): Lanes => {
       lanes.delete(lane.endpoint.accountId);
     },
     all: () => lanes.values(),
-    size: () => size,
+    isFull: () => size >= waitingMost,
     push: (lane, delivery) => {
       lane.waiting.push(delivery);
       size += 1;

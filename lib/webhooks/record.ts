@@ -16,10 +16,17 @@ export type Recorder = {
   drain(): Promise<void>;
 };
 
-type Deps = { webhooks: WebhookStore; clock: Clock; log: Log };
+type Deps = {
+  webhooks: WebhookStore;
+  clock: Clock;
+  log: Log;
+  /** What is remembered of an account's endpoint is no longer so. */
+  forget(accountId: string): void;
+};
 
 const maxSize = 200;
-const maxWaitMs = 5;
+/** Nobody waits for it, and each transaction costs as much with one attempt or a hundred. */
+const maxWaitMs = 20;
 
 const disable = async (
   { webhooks, clock, log }: Deps,
@@ -62,6 +69,7 @@ const run =
       group.some(({ attempted }) => !attempted.result.ok),
     );
     for (const group of troubled) await noteEndpoint(deps, group);
+    for (const [{ endpoint } = {}] of troubled) if (endpoint) deps.forget(endpoint.accountId);
     await deps.webhooks.record(rows, deps.clock.now());
     await deps.webhooks.noteHealthy([...new Set(healed(all))]);
     return [];

@@ -4,6 +4,7 @@ import type { Log } from '../kernel/log.ts';
 import { describeError } from '../kernel/redact.ts';
 import type { Delivery } from './delivery.ts';
 import type { Endpoint } from './endpoint-store.ts';
+import type { Endpoints } from './endpoints.ts';
 import type { Gate } from './gate.ts';
 import type { Lane, Lanes } from './lanes.ts';
 import type { WebhookStore } from './store.ts';
@@ -23,6 +24,7 @@ export type Refill = {
 
 export const createRefill = (deps: {
   webhooks: WebhookStore;
+  endpoints: Endpoints;
   gate: Gate;
   lanes: Lanes;
   clock: Clock;
@@ -31,7 +33,7 @@ export const createRefill = (deps: {
   offer(deliveries: readonly Delivery[], endpoints: ReadonlyMap<string, Endpoint>): Promise<void>;
   stopped(): boolean;
 }): Refill => {
-  const { webhooks, gate, lanes, clock, log, leaseMs, offer, stopped } = deps;
+  const { webhooks, endpoints, gate, lanes, clock, log, leaseMs, offer, stopped } = deps;
   const queue = new Set<Lane>();
   const open = new Set<Promise<void>>();
 
@@ -46,7 +48,7 @@ export const createRefill = (deps: {
     const given = { now: clock.now(), leaseMs, limit, newestFirst };
     const found = await webhooks.takeWaiting(endpoint.accountId, given);
     if (found.length === limit) lane.parked = true;
-    if (found.length > 0) await offer(found, await webhooks.endpoints([endpoint.accountId]));
+    if (found.length > 0) await offer(found, await endpoints.of([endpoint.accountId]));
   };
 
   const run = async (lane: Lane): Promise<void> => {

@@ -9,8 +9,6 @@ import type { Ticket } from './health.ts';
 import type { Lane, Lanes } from './lanes.ts';
 import type { Recorder } from './record.ts';
 
-/** What waits in memory, of all endpoints together. */
-const waitingMost = 5_000;
 /** Lanes that are looked at when a slot of the process is free again. */
 const starvedAtOnce = 8;
 
@@ -28,6 +26,8 @@ export type RunnerDeps = {
 export type Runner = {
   /** Starts a delivery or lets it wait here; false when it has to wait in MySQL. */
   enter(lane: Lane, delivery: Delivery): boolean;
+  /** Whether nothing more can wait here for its turn. */
+  isFull(lane: Lane): boolean;
   /** Lets go what may. What cannot, since its endpoint is left alone for now, is handed to `onClosed`. */
   advance(lane: Lane): void;
   /** Resolves when all that runs has ended. */
@@ -36,6 +36,27 @@ export type Runner = {
 
 const unfinished = {
   ...{ ok: false, ms: 0, timedOut: false, answered: true, hard: false, counts: false },
+};
+
+/** One attempt from its ticket to its row; `ended` hears of the room it leaves before it is written down. */
+const attemptOnce = async (
+  { gate, attempt, recorder, log }: RunnerDeps,
+  given: { lane: Lane; delivery: Delivery; ticket: Ticket; ended(lane: Lane): void },
+): Promise<void> => {
+  const { lane, delivery, ticket, ended } = given;
+  const { endpoint } = lane;
+  try {
+    const attempted = await attempt(delivery, endpoint);
+    gate.end(endpoint, ticket, attempted.result);
+    if (attempted.giveUp) gate.pause(endpoint, Number.MAX_SAFE_INTEGER);
+    else if (attempted.pauseUntil !== undefined) gate.pause(endpoint, attempted.pauseUntil);
+    ended(lane);
+    await recorder.add(endpoint, attempted);
+  } catch (error) {
+    if (gate.end(endpoint, ticket, unfinished)) ended(lane);
+    // Its lease ends by itself, and then it comes again.
+    log.warn({ reason: describeError(error) }, 'webhook attempt not finished');
+  }
 };
 
 export const createRunner = (
@@ -47,7 +68,7 @@ export const createRunner = (
     stopped(): boolean;
   },
 ): Runner => {
-  const { gate, lanes, attempt, recorder, clock, log, timeoutMs } = deps;
+  const { gate, lanes, clock, timeoutMs } = deps;
   const open = new Set<Promise<void>>();
   /** Lanes for which there was room at their endpoint, but none in the process. */
   const starved = new Set<Lane>();
@@ -58,25 +79,11 @@ export const createRunner = (
     return verdict;
   };
 
-  const attemptOnce = async (lane: Lane, delivery: Delivery, ticket: Ticket): Promise<void> => {
-    const { endpoint } = lane;
-    try {
-      const attempted = await attempt(delivery, endpoint);
-      gate.end(endpoint, ticket, attempted.result);
-      if (attempted.giveUp) gate.pause(endpoint, Number.MAX_SAFE_INTEGER);
-      else if (attempted.pauseUntil !== undefined) gate.pause(endpoint, attempted.pauseUntil);
-      ended(lane);
-      await recorder.add(endpoint, attempted);
-    } catch (error) {
-      if (gate.end(endpoint, ticket, unfinished)) ended(lane);
-      // Its lease ends by itself, and then it comes again.
-      log.warn({ reason: describeError(error) }, 'webhook attempt not finished');
-    }
-  };
-
   const start = (lane: Lane, delivery: Delivery, ticket: Ticket): void => {
     lane.running += 1;
-    const tracked = attemptOnce(lane, delivery, ticket).finally(() => open.delete(tracked));
+    const tracked = attemptOnce(deps, { lane, delivery, ticket, ended }).finally(() =>
+      open.delete(tracked),
+    );
     open.add(tracked);
   };
 
@@ -115,8 +122,12 @@ export const createRunner = (
     if (starved.size > 0) feedStarved();
   };
 
+  const isFull = ({ waiting, endpoint }: Lane): boolean =>
+    lanes.isFull() || waiting.length >= gate.patience(endpoint);
+
   return {
     advance,
+    isFull,
     enter: (lane, delivery) => {
       if (given.stopped()) return false;
       if (lane.waiting.length === 0) {
@@ -126,8 +137,7 @@ export const createRunner = (
           return true;
         }
       }
-      const { waiting, endpoint } = lane;
-      if (waiting.length >= gate.patience(endpoint) || lanes.size() >= waitingMost) return false;
+      if (isFull(lane)) return false;
       lanes.push(lane, delivery);
       return true;
     },

@@ -65,7 +65,8 @@ const adding = (db: Database) => ({
     const ids = new Set(rows.map(({ id }) => id));
     if (rows.length === 0) return ids;
     const values = rows.map(({ id, accountId, eventId, type, body, place }) => [
-      ...[idBytes(id), idBytes(accountId), Buffer.from(eventId, 'hex'), type, body],
+      // As bytes: escaping the quotes of a text costs several times more.
+      ...[idBytes(id), idBytes(accountId), Buffer.from(eventId, 'hex'), type, Buffer.from(body)],
       ...placed(place, now),
     ]);
     const [{ affectedRows }] = (await withLockRetry(() => db.raw(insert, [bound(values)]))) as [

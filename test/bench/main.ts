@@ -31,7 +31,8 @@ import {
   stopProcesses,
 } from './stack.ts';
 import { printResult } from './table.ts';
-import { chargesVerdict, loginsVerdict, type Verdict } from './targets.ts';
+import { chargesVerdict, loginsVerdict, type Verdict, webhookVerdicts } from './targets.ts';
+import { measureWebhooks } from './webhooks.ts';
 
 const learnAtOnce = 1_000;
 
@@ -104,6 +105,13 @@ const measure = async (
       session.say('  filling the queue of the billing worker…');
       const accountId = ids[0] ?? '';
       extras.push(chargesVerdict(await measureCharges(session, { env, db, accountId })));
+    }
+    if (options.extras.includes('webhooks')) {
+      session.say('  webhooks, alone, beside dead endpoints, and against a bare loop…');
+      const workerPid = session.supervisor.pids().webhook ?? 0;
+      const figures = await measureWebhooks({ env, db, ids, workerPid });
+      session.say(`    ${JSON.stringify(figures)}`);
+      extras.push(...webhookVerdicts(figures));
     }
     return resultOf(rounds, { startedAt, options, engines, watched: productNames, extras });
   } finally {

@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import type { Operation } from './load-orders.ts';
 
 /** What is measured by itself, behind the rounds. */
-export type Extra = 'charges' | 'logins';
+export type Extra = 'charges' | 'logins' | 'webhooks';
 
 export type Options = {
   cycles: number;
@@ -35,7 +35,8 @@ The rounds alternate: bare, send, deliver, verify, totp, bare, send, …
   --connections <n>   connections of the load generator, one request each at a time (64)
   --accounts <n>      customers the requests are spread over (1500)
   --only <names>      some of bare,send,deliver,verify,totp; charges (what the billing worker posts a second);
-                      logins (a send beside 200 parallel logins)
+                      logins (a send beside 200 parallel logins); webhooks (what dead endpoints do to
+                      healthy ones, and what a delivery costs)
   --no-receipts       the simulated WhatsApp reports neither sent nor delivered
   --quick             one cycle of short rounds, to see that it runs; its figures say little
   --json              the result as JSON on standard output, the table on standard error
@@ -52,7 +53,7 @@ const flags = {
   warmup: { type: 'string', default: '2' },
   connections: { type: 'string', default: '64' },
   accounts: { type: 'string', default: '1500' },
-  only: { type: 'string', default: 'bare,send,deliver,verify,totp,charges,logins' },
+  only: { type: 'string', default: 'bare,send,deliver,verify,totp,charges,logins,webhooks' },
   receipts: { type: 'boolean', default: true },
   quick: { type: 'boolean', default: false },
   json: { type: 'boolean', default: false },
@@ -69,7 +70,7 @@ const numberOf = (name: string, text: string, min: number): number => {
 
 const known: readonly Operation[] = ['bare', 'send', 'deliver', 'verify', 'totp'];
 
-const knownExtras: readonly Extra[] = ['charges', 'logins'];
+const knownExtras: readonly Extra[] = ['charges', 'logins', 'webhooks'];
 
 const chosen = (text: string): Pick<Options, 'operations' | 'extras'> => {
   const names = new Set(text.split(',').map((name) => name.trim()));

@@ -10,6 +10,7 @@ import type { Program } from '../../docker/local/program.ts';
 import { serviceProgram, simulatorProgram } from '../../docker/local/services.ts';
 import type { Session } from '../../docker/local/session.ts';
 import type { Places } from './engines.ts';
+import { allHosts } from './webhook-hosts.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const procfile = readProcfile(join(root, 'Procfile'));
@@ -45,6 +46,7 @@ export const makeEnvironment = async (
       FRAUD_GUARD: 'shadow',
       // The visitors of the storm of logins are told apart by the address that a proxy would name.
       TRUSTED_PROXIES: '1',
+      WEBHOOK_ALLOWED_HOSTS: allHosts(),
       KEY_PREFIX: product.prefix,
       BARE_KEY_PREFIX: bare.prefix,
       BARE_AMQP_URL: bare.amqp,

@@ -1,6 +1,7 @@
 // What the product promises against the bare pipeline, and whether a run kept it.
 import type { Operation } from './load-orders.ts';
 import type { MemoryFigures, OperationFigures } from './summary.ts';
+import type { WebhookFigures } from './webhooks.ts';
 
 export type Verdict = { name: string; value: number; target: string; met: boolean };
 
@@ -59,6 +60,28 @@ const maxStorm = 1.5;
 /** The p99 of a send beside 200 parallel logins, against that of an idle service. */
 export const loginsVerdict = ({ idleMs, stormMs }: { idleMs: number; stormMs: number }): Verdict =>
   atMost('send beside 200 parallel logins / alone, p99', stormMs / idleMs, maxStorm);
+
+const maxNeighbours = 2;
+const minDeliveries = 0.5;
+
+/** What bad endpoints do to healthy ones, and what a delivery costs. */
+export const webhookVerdicts = (figures: WebhookFigures): Verdict[] => [
+  atMost(
+    'webhooks beside 150 dead or slow endpoints / alone, p99',
+    figures.besideBadMs / figures.aloneMs,
+    maxNeighbours,
+  ),
+  atMost(
+    'webhooks while 20 of 180 endpoints die / alone, p99',
+    figures.whileDyingMs / figures.aloneMs,
+    maxNeighbours,
+  ),
+  atLeast(
+    'deliveries per CPU second / bare loop',
+    figures.perCpuSecond / figures.barePerCpuSecond,
+    minDeliveries,
+  ),
+];
 
 /** Memory of each process of the product: its most, and its growth where there were enough cycles. */
 export const memoryVerdicts = (memory: Record<string, MemoryFigures>): Verdict[] =>

@@ -3,17 +3,17 @@ import test from 'ava';
 import { Webhook } from 'standardwebhooks';
 import { hour, minute, second } from '../../lib/kernel/clock.ts';
 import { deliverWithinMs, judge, readRetryAfter, waitsMs } from '../../lib/webhooks/rules.ts';
-import { signedHeaders } from '../../lib/webhooks/sign.ts';
+import { signedHeaders, signingKey } from '../../lib/webhooks/sign.ts';
 
 test('signatures are the published ones, and the standard package takes them', (t) => {
   const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
   const body = '{"test": 2432232314}';
   const id = 'msg_p5jXN8AQM9LWM0D4loKWxJek';
-  const headers = signedHeaders({ id, at: 1_614_265_330_000, body, secrets: [secret] });
+  const headers = signedHeaders({ id, at: 1_614_265_330_000, body, keys: [signingKey(secret)] });
   t.is(headers['webhook-signature'], 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=');
   t.is(headers['webhook-timestamp'], '1614265330');
   const other = 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD';
-  const both = signedHeaders({ id, at: Date.now(), body, secrets: [other, secret] });
+  const both = signedHeaders({ id, at: Date.now(), body, keys: [other, secret].map(signingKey) });
   for (const one of [secret, other])
     t.deepEqual(new Webhook(one).verify(body, both), { test: 2432232314 });
   t.throws(() => new Webhook(secret).verify(`${body} `, both));

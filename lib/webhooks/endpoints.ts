@@ -1,0 +1,60 @@
+// Endpoints as a process remembers them: those that can be sent to, for as long as no change was announced.
+import type { Clock } from '../kernel/clock.ts';
+import { second } from '../kernel/clock.ts';
+import type { Revocations } from '../keys/revocations.ts';
+import type { Endpoint } from './endpoint-store.ts';
+import type { WebhookStore } from './store.ts';
+
+const rememberMs = 10 * second;
+const rememberedMost = 20_000;
+
+export type Endpoints = {
+  /** The endpoints of those accounts that have one. */
+  of(accountIds: readonly string[]): Promise<Map<string, Endpoint>>;
+  /** Something about the account's endpoint has changed here. */
+  forget(accountId: string): void;
+};
+
+/**
+ * That an account has no address, that its endpoint is given up or in trouble is never remembered: it may have been
+ * set right a moment ago, and then the very next event counts.
+ */
+export const createEndpoints = (deps: {
+  webhooks: Pick<WebhookStore, 'endpoints'>;
+  revocations: Pick<Revocations, 'epoch'>;
+  clock: Clock;
+}): Endpoints => {
+  const { webhooks, revocations, clock } = deps;
+  type Known = { endpoint: Endpoint; epoch: string; until: number };
+  const remembered = new Map<string, Known>();
+
+  const keep = (endpoint: Endpoint, epoch: string, now: number): void => {
+    const { disabled, failingSince, pausedUntil } = endpoint;
+    if (disabled || failingSince !== null || pausedUntil !== null) return;
+    if (remembered.size >= rememberedMost) remembered.clear();
+    remembered.set(endpoint.accountId, { endpoint, epoch, until: now + rememberMs });
+  };
+
+  return {
+    of: async (accountIds) => {
+      const epoch = revocations.epoch();
+      const now = clock.now();
+      const found = new Map<string, Endpoint>();
+      const unknown: string[] = [];
+      for (const accountId of accountIds) {
+        const known = remembered.get(accountId);
+        if (known && known.epoch === epoch && known.until > now) {
+          found.set(accountId, known.endpoint);
+        } else unknown.push(accountId);
+      }
+      for (const [accountId, endpoint] of await webhooks.endpoints(unknown)) {
+        found.set(accountId, endpoint);
+        if (epoch !== undefined) keep(endpoint, epoch, now);
+      }
+      return found;
+    },
+    forget: (accountId) => {
+      remembered.delete(accountId);
+    },
+  };
+};
