@@ -33,6 +33,7 @@ const row = [
   'lib/retention',
   'lib/capacity',
   'lib/webhooks',
+  'lib/doctor',
   'lib/counting.ts',
   'lib/ops',
   'lib/health.ts',

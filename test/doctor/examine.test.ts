@@ -1,0 +1,278 @@
+// The doctor at a running installation: a sound one, and one thing broken at a time.
+import { execFile } from 'node:child_process';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import test from 'ava';
+import { describeFindings, examine } from '../../lib/doctor/examine.ts';
+import type { Finding } from '../../lib/doctor/rules.ts';
+import { systemClock } from '../../lib/kernel/clock.ts';
+import { migrationSource } from '../../migrations/source.ts';
+import { testEnvironment } from '../support/settings.ts';
+import { eventually, type Stack, startStack } from '../support/stack.ts';
+
+let stack: Stack;
+let env: Record<string, string>;
+let migrations: string[];
+
+const bot = (method: string, body: unknown): Promise<Response> =>
+  fetch(`${stack.sim.url}/telegram/bot${env.TELEGRAM_BOT_TOKEN}/${method}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+
+const setWebhook = (url: string) =>
+  bot('setWebhook', { url, secret_token: env.TELEGRAM_WEBHOOK_SECRET });
+
+test.before(async () => {
+  stack = await startStack('doctor');
+  const { mysqlUrl: mysql, redisUrl: redis, amqpUrls: amqp, keyPrefix: prefix } = stack.config;
+  env = testEnvironment({ mysql, redis, amqp, prefix }, stack.sim.url, {
+    DEPOSIT_RETURN_URL: 'https://shop.example/paid',
+    TURNSTILE_SECRET: '1x0000000000000000000000000000000AA',
+    TURNSTILE_SITE_KEY: '1x00000000000000000000AA',
+    TURNSTILE_BASE_URL: stack.sim.url,
+  });
+  const files = await migrationSource.getMigrations([]);
+  migrations = files.map((file) => migrationSource.getMigrationName(file));
+  const { whatsapp } = (await import('../support/settings.ts')).shared;
+  await fetch(`${stack.sim.url}/graph/v25.0/${whatsapp.wabaId}/subscribed_apps`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${whatsapp.accessToken}` },
+  });
+  await setWebhook(`${stack.url}/v1/inbound/telegram`);
+});
+test.after.always(() => stack?.close());
+
+const look = (more: Record<string, string> = {}, known = migrations): Promise<Finding[]> =>
+  examine({ env: { ...env, ...more }, clock: systemClock, migrations: known });
+
+/** What is wrong; Redis of the tests keeps no file, which is said each time. */
+const wrong = async (...given: Parameters<typeof look>): Promise<string[]> =>
+  (await look(...given))
+    .filter(({ level, code }) => level !== 'ok' && code !== 'redis.forgets')
+    .map(({ code }) => code);
+
+test.serial('a sound installation has nothing against it, and each part is named', async (t) => {
+  const findings = await look();
+  t.deepEqual(await wrong(), []);
+  const codes = new Set(findings.map(({ code }) => code));
+  for (const code of [
+    ...['settings.sound', 'engine.version', 'schema.current', 'clock.right', 'queue.flows'],
+    ...['whatsapp.number', 'whatsapp.template', 'whatsapp.subscribed', 'telegram.bot'],
+    ...['telegram.webhook', 'inbound.reachable', 'stripe.key_taken', 'turnstile.secret_taken'],
+    'webhooks.taken',
+  ]) {
+    t.true(codes.has(code), code);
+  }
+  t.is(findings.filter(({ code }) => code === 'engine.version').length, 3);
+  t.regex(describeFindings(findings), /Engines\n {2}ok .*\n[\s\S]*\nQueues\n/);
+});
+
+const deadMysql = 'mysql://user:sesame@127.0.0.1:9/db';
+for (const [what, more] of [
+  ['MySQL', { MYSQL_URL: deadMysql }],
+  ['Redis', { REDIS_URL: 'redis://127.0.0.1:9/0' }],
+  ['RabbitMQ', { AMQP_URL: 'amqp://user:sesame@127.0.0.1:9/' }],
+] as const) {
+  test.serial(`${what} away is said, and its password is not`, async (t) => {
+    const findings = await look(more);
+    const found = findings.filter(({ level }) => level === 'error');
+    t.deepEqual(
+      found.map(({ code }) => code),
+      ['engine.away'],
+    );
+    t.true(found[0]?.text.startsWith(`${what} cannot be used`));
+    t.notRegex(JSON.stringify(findings), /sesame/);
+  });
+}
+
+test.serial('migrations that did not run are said', async (t) => {
+  t.deepEqual(await wrong({}, [...migrations, '9999-tomorrow']), ['schema.old']);
+});
+
+test.serial('a clock that is off is said', async (t) => {
+  const late = { now: () => Date.now() - 60_000 };
+  const findings = await examine({ env, clock: late, migrations });
+  const found = findings.filter(({ code }) => code === 'clock.wrong');
+  t.is(found.length, 2);
+  t.regex(found[0]?.text ?? '', /ahead of this machine/);
+});
+
+test.serial('a worker that does not run and dead letters are said', async (t) => {
+  await stack.stopWorkers('billing');
+  await eventually(t, async () => {
+    const { consumers } = await stack.api.broker.depth('billing.charge');
+    return consumers === 0 ? true : undefined;
+  });
+  t.deepEqual(await wrong(), ['queue.idle']);
+  await stack.startWorkers('billing');
+  // A job that no worker can read is dead at once.
+  const { connect } = await import('amqplib');
+  const model = await connect(stack.config.amqpUrls);
+  const channel = await model.createConfirmChannel();
+  channel.publish('job', 'billing.charge', Buffer.from('{"nonsense":true}'));
+  await channel.waitForConfirms();
+  await model.close();
+  await eventually(t, async () => {
+    const { ready } = await stack.api.broker.depth('billing.charge.dead');
+    return ready === 1 ? true : undefined;
+  });
+  t.deepEqual(await wrong(), ['queue.dead']);
+  const page = describeFindings(await look());
+  t.regex(page, /warning {2}1 dead letter in billing\.charge\.dead\.\n {11}→ Read their reasons/);
+  const { connect: again } = await import('amqplib');
+  const cleaning = await again(stack.config.amqpUrls);
+  await (await cleaning.createChannel()).purgeQueue('billing.charge.dead');
+  await cleaning.close();
+});
+
+test.serial('queues that were never declared are said', async (t) => {
+  const { createVhost } = await import('../support/vhosts.ts');
+  const empty = await createVhost('doctor_empty');
+  const found = await wrong({ AMQP_URL: empty.url });
+  t.deepEqual([...new Set(found)], ['queue.missing']);
+  await empty.drop();
+});
+
+for (const [code, more] of [
+  ['whatsapp.token', { WHATSAPP_ACCESS_TOKEN: 'gone' }],
+  ['whatsapp.refused', { WHATSAPP_PHONE_NUMBER_ID: '1' }],
+  ['whatsapp.no_template', { WHATSAPP_TEMPLATE_LANGUAGE: 'fr' }],
+  ['whatsapp.no_waba', { WHATSAPP_WABA_ID: '' }],
+  ['whatsapp.away', { WHATSAPP_BASE_URL: 'http://127.0.0.1:9' }],
+  ['telegram.token', { TELEGRAM_BOT_TOKEN: '1:x' }],
+  ['telegram.name', { TELEGRAM_BOT_USERNAME: 'another_bot' }],
+  ['telegram.away', { TELEGRAM_BASE_URL: 'http://127.0.0.1:9' }],
+  ['stripe.away', { STRIPE_BASE_URL: 'http://127.0.0.1:9' }],
+  ['turnstile.away', { TURNSTILE_BASE_URL: 'http://127.0.0.1:9' }],
+  ['turnstile.secret', { TURNSTILE_SECRET: 'gone' }],
+] as const) {
+  test.serial(`it finds ${code}`, async (t) => {
+    t.deepEqual(await wrong(more), [code]);
+  });
+}
+
+/** A provider that answers each path with what is given. */
+const pretending = async (
+  answers: Record<string, { status?: number; body: unknown }>,
+  work: (url: string) => Promise<void>,
+): Promise<void> => {
+  const server = createServer((request, response) => {
+    const path = Object.keys(answers).find((known) => request.url?.includes(known)) ?? '';
+    const { status = 200, body } = answers[path] ?? { status: 404, body: {} };
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  try {
+    await work(`http://127.0.0.1:${(server.address() as { port: number }).port}`);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+};
+
+test.serial(
+  'a number that is banned, a red rating, a paused template, no subscription',
+  async (t) => {
+    const number = { display_phone_number: '+1', status: 'BANNED', quality_rating: 'RED' };
+    const template = { name: 'otp_code', language: 'en_US', status: 'PAUSED' };
+    await pretending(
+      {
+        message_templates: { body: { data: [template] } },
+        subscribed_apps: { body: { data: [] } },
+        [String(env.WHATSAPP_PHONE_NUMBER_ID)]: { body: number },
+      },
+      async (url) => {
+        t.deepEqual(await wrong({ WHATSAPP_BASE_URL: url }), [
+          ...['whatsapp.number_state', 'whatsapp.quality'],
+          ...['whatsapp.template_state', 'whatsapp.unsubscribed'],
+        ]);
+      },
+    );
+  },
+);
+
+test.serial('Stripe that does not take the key', async (t) => {
+  await pretending({ sessions: { status: 401, body: { error: {} } } }, async (url) => {
+    t.deepEqual(await wrong({ STRIPE_BASE_URL: url }), ['stripe.key']);
+  });
+});
+
+const hooked = (hook: Record<string, unknown>) => ({
+  getMe: { body: { ok: true, result: { username: env.TELEGRAM_BOT_USERNAME } } },
+  getWebhookInfo: { body: { ok: true, result: hook } },
+});
+
+test.serial('a webhook of Telegram that is missing, elsewhere, failing or behind', async (t) => {
+  const url = `${stack.url}/v1/inbound/telegram`;
+  const now = Math.floor(Date.now() / 1000);
+  for (const [code, hook] of [
+    ['telegram.no_webhook', { url: '' }],
+    ['telegram.elsewhere', { url: 'https://old.example/bot' }],
+    ['telegram.undelivered', { url, last_error_date: now - 60, last_error_message: '403' }],
+    ['telegram.pending', { url, pending_update_count: 5_000 }],
+  ] as const) {
+    await pretending(hooked(hook), async (base) => {
+      t.deepEqual(await wrong({ TELEGRAM_BASE_URL: base }), [code]);
+    });
+  }
+  const old = { url, last_error_date: now - 86_400, last_error_message: '403' };
+  await pretending(hooked(old), async (base) => {
+    t.deepEqual(await wrong({ TELEGRAM_BASE_URL: base }), [], 'what failed yesterday is past');
+  });
+});
+
+test.serial('a public address that leads nowhere or to somebody ill', async (t) => {
+  await pretending(hooked({ url: 'http://127.0.0.1:9/v1/inbound/telegram' }), async (base) => {
+    t.deepEqual(await wrong({ TELEGRAM_BASE_URL: base }), ['inbound.unreachable']);
+  });
+  await pretending({ health: { status: 503, body: {} } }, async (ill) => {
+    await pretending(hooked({ url: `${ill}/v1/inbound/telegram` }), async (base) => {
+      t.deepEqual(await wrong({ TELEGRAM_BASE_URL: base }), ['inbound.unhealthy']);
+    });
+  });
+});
+
+test.serial('endpoints of customers that are given up or failing are counted', async (t) => {
+  const [one, other] = [await stack.customer(), await stack.customer()];
+  const accounts = () => stack.api.db('accounts');
+  const { idBytes } = await import('../../lib/kernel/ids.ts');
+  const hourAgo = Date.now() - 3 * 3_600_000;
+  const webhook_url = 'https://customer.example/hook';
+  await accounts()
+    .where({ id: idBytes(one.accountId) })
+    .update({ webhook_url, webhook_disabled_at: hourAgo });
+  await accounts()
+    .where({ id: idBytes(other.accountId) })
+    .update({ webhook_url, webhook_failing_since: hourAgo });
+  t.deepEqual(await wrong(), ['webhooks.given_up', 'webhooks.failing']);
+  t.regex(describeFindings(await look()), /1 of 2 endpoints of customers are given up/);
+  await accounts().where({ webhook_url }).update({ webhook_url: null });
+});
+
+const run = (args: string[], more: Record<string, string> = {}) =>
+  new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
+    const script = join(import.meta.dirname, '../../docker/doctor.ts');
+    const options = { env: { ...env, ...more, PATH: process.env.PATH } };
+    execFile(process.execPath, [script, ...args], options, (error, stdout, stderr) => {
+      resolve({ code: Number(error?.code ?? 0), stdout, stderr });
+    });
+  });
+
+test.serial('as a command it prints a page or JSON, and ends with 0, 1 or 2', async (t) => {
+  const sound = await run([]);
+  t.is(sound.code, 0, sound.stdout + sound.stderr);
+  t.regex(sound.stdout, /^Settings\n {2}ok {7}All \d+ settings can be read\.\n/);
+  const ill = await run(['--json'], { TELEGRAM_BOT_USERNAME: 'another_bot' });
+  t.is(ill.code, 1);
+  const { findings } = JSON.parse(ill.stdout) as { findings: Finding[] };
+  t.deepEqual(
+    findings.filter(({ level }) => level === 'error').map(({ code }) => code),
+    ['telegram.name'],
+  );
+  t.is((await run(['--strict'], { TELEGRAM_LINK_PROOF: 'tap' })).code, 1);
+  const asked = await run(['--fast']);
+  t.is(asked.code, 2);
+  t.regex(asked.stderr, /--json and --strict, not --fast/);
+});

@@ -1,0 +1,84 @@
+// The doctor's judgements: versions, clocks, queues, and what a script hears.
+import test from 'ava';
+import {
+  exitCodeOf,
+  type Finding,
+  judgeJob,
+  judgeRedis,
+  judgeSkew,
+  judgeVersion,
+} from '../../lib/doctor/rules.ts';
+
+test('engines from the lowest version on are taken, older ones named', (t) => {
+  for (const [engine, version, level] of [
+    ['MySQL', '8.4.3', 'ok'],
+    ['MySQL', '9.1.0', 'ok'],
+    ['MySQL', '8.0.40', 'error'],
+    ['MariaDB', '10.11.6-MariaDB', 'ok'],
+    ['MariaDB', '10.6.18-MariaDB', 'error'],
+    ['MariaDB', '11.4.2-MariaDB', 'ok'],
+    ['Redis', '7.0.15', 'ok'],
+    ['Redis', '6.2.14', 'error'],
+    ['RabbitMQ', '3.10.8', 'ok'],
+    ['RabbitMQ', '3.9.29', 'error'],
+    ['RabbitMQ', '4.1.0', 'ok'],
+    ['RabbitMQ', 'unknown', 'error'],
+  ] as const) {
+    t.is(judgeVersion(engine, version).level, level, `${engine} ${version}`);
+  }
+  t.regex(judgeVersion('MySQL', '8.0.40').advice, /8\.4/);
+});
+
+test('Redis that may lose keys is told from one that keeps them', (t) => {
+  const info = (more: string) => `# Server\r\nredis_version:7.2.4\r\n${more}`;
+  const codes = (more: string) => judgeRedis(info(more)).map(({ code }) => code);
+  const keeps = 'aof_enabled:1\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n';
+  t.deepEqual(codes(keeps), ['engine.version']);
+  t.deepEqual(codes(keeps.replace('aof_enabled:1', 'aof_enabled:0')), [
+    ...['engine.version', 'redis.forgets'],
+  ]);
+  const evicts = keeps.replace('noeviction', 'allkeys-lru');
+  t.deepEqual(codes(evicts), ['engine.version'], 'without a bound nothing is thrown away');
+  t.deepEqual(codes(evicts.replace('maxmemory:0', 'maxmemory:1000')), [
+    ...['engine.version', 'redis.evicts'],
+  ]);
+});
+
+test('clocks may differ by less than two seconds and by what the question took', (t) => {
+  const codes = [0, 1_900, 2_100, -14_000, 15_100].map((skew) => judgeSkew('x', skew, 0).code);
+  t.deepEqual(codes, ['clock.right', 'clock.right', 'clock.off', 'clock.off', 'clock.wrong']);
+  t.is(judgeSkew('x', 2_500, 1_000).code, 'clock.right');
+  t.regex(judgeSkew('MySQL', 20_000, 0).text, /clock of MySQL is 20\.0 s behind/);
+  t.regex(judgeSkew('MySQL', -20_000, 0).text, /20\.0 s ahead of/);
+});
+
+test('a queue without a worker, behind, with dead letters, or missing is each said', (t) => {
+  const none = { ready: 0, consumers: 0 };
+  const codes = (...facts: Parameters<typeof judgeJob>) =>
+    judgeJob(...facts).map(({ code }) => code);
+  const well = { fresh: { ready: 3, consumers: 2 }, again: none, dead: none };
+  t.deepEqual(codes('whatsapp.send', well), ['queue.flows']);
+  t.deepEqual(codes('whatsapp.send', { ...well, fresh: undefined }), ['queue.missing']);
+  t.deepEqual(codes('whatsapp.send', { ...well, again: { ready: 1_000, consumers: 1 } }), [
+    'queue.behind',
+  ]);
+  const ill = { fresh: { ready: 1, consumers: 0 }, again: none, dead: { ready: 2, consumers: 0 } };
+  const [idle, dead] = judgeJob('billing.charge', ill);
+  t.like(idle, {
+    code: 'queue.idle',
+    level: 'error',
+    text: 'Nobody works on billing.charge; 1 job wait.',
+  });
+  t.regex(idle?.advice ?? '', /workers\/main\.ts billing\./);
+  t.like(dead, { code: 'queue.dead', level: 'warning' });
+  t.regex(dead?.text ?? '', /^2 dead letters in billing\.charge\.dead/);
+});
+
+test('scripts hear 1 when something is wrong, with --strict also at a warning', (t) => {
+  const of = (...levels: Finding['level'][]): Finding[] =>
+    levels.map((level) => ({ code: 'x', area: 'Queues', level, text: '', advice: '' }));
+  t.is(exitCodeOf(of('ok', 'ok'), true), 0);
+  t.is(exitCodeOf(of('ok', 'warning'), false), 0);
+  t.is(exitCodeOf(of('ok', 'warning'), true), 1);
+  t.is(exitCodeOf(of('error'), false), 1);
+});
