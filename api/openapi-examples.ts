@@ -33,6 +33,15 @@ const fits = (schema: Json, value: unknown): boolean =>
   (!Array.isArray(schema.enum) || schema.enum.includes(value)) &&
   (schema.pattern === undefined || new RegExp(String(schema.pattern)).test(String(value)));
 
+/** Any number or truth will do where no name says more; a text that nobody chose would be noise. */
+const byType = (schema: Json): unknown => {
+  const types = typesOf(schema);
+  if (types.includes('boolean')) return true;
+  if (!types.includes('integer') && !types.includes('number')) return null;
+  const { minimum = 0, maximum = Infinity } = schema;
+  return Math.min(Math.max(Number(minimum), 1), Number(maximum));
+};
+
 const scalar = (schema: Json, name: string): unknown => {
   const own = Array.isArray(schema.examples) ? schema.examples : [];
   const values = Array.isArray(schema.enum) ? schema.enum : [];
@@ -40,7 +49,7 @@ const scalar = (schema: Json, name: string): unknown => {
   const named = exampleValues[name] ?? [];
   const candidates = name.endsWith('_at') ? [...named, ...own] : [...own, ...named];
   const found = [...candidates, ...values].find((value) => fits(schema, value));
-  return found ?? null;
+  return found === undefined ? byType(schema) : found;
 };
 
 /** Which members of the outermost object an example shows. */

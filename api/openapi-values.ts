@@ -81,6 +81,7 @@ export const exampleValues: Record<string, readonly unknown[]> = {
   ...{ number: [1], duration_ms: [84], type: ['otp.verified'], next_before: [null] },
   text: ['492113 is your verification code. For your security, do not share this code.'],
   body: ['{"id":"evt_…","type":"otp.verified","timestamp":"…","mode":"live","data":{…}}'],
+  prefix: ['+20…'],
   before: ['AQGS8MF6O3xNjl8BI0VniavN'],
   ...{ version: ['0.1.0'], latency_ms: [1], connected: [12], broken: [0] },
   ...{

@@ -5,8 +5,9 @@ import { code, join, table } from './page.ts';
 /** Headings of the table and which settings stand under each; a test finds those that are under none. */
 export const settingGroups: Record<string, RegExp> = {
   'The process':
-    /^(HOST|PORT|LOG_LEVEL|TRUSTED_PROXIES|SHUTDOWN_SECONDS|TESSERA_.*|OPS_.*|METRICS_.*|OTEL_.*|TRACE.*|HEARTBEAT.*|PROCESS.*)$/,
+    /^(HOST|PORT|LOG_.*|TRUSTED_PROXIES|SHUTDOWN_SECONDS|TESSERA_.*|OPS_.*|METRICS_.*|OTEL_.*|TRACE.*|HEARTBEAT.*|PROCESS.*)$/,
   'The engines': /^(MYSQL_|REDIS_|AMQP_|RABBITMQ_|KEY_PREFIX|PUBLISH_)/,
+  'What is kept': /^RETENTION_/,
   Keys: /^(CODE_PEPPERS|PHONE_PEPPER|SEALING_KEYS|TOTP_KEYS)$/,
   'Sending and verifying': /^(SEND_|REACHABILITY_|SETTLE_|MAX_SENDS_)/,
   Money: /^(TRIAL_|PRICE_|SHARED_NUMBER_|SAFETY_FLOOR_|STRIPE_|DEPOSIT_)/,
