@@ -3,10 +3,11 @@ import { Readable } from 'node:stream';
 import Router from '@koa/router';
 import type { ApiApp } from '../lib/app.ts';
 import { fail, ServiceError } from '../lib/kernel/errors.ts';
-import { jsonBody, readRawBody } from './body.ts';
+import { jsonBody } from './body.ts';
 import { callerOf } from './caller.ts';
 import type { RequestState } from './context.ts';
 import { answerData, type Context } from './envelope.ts';
+import { createRawBodies, type RawBodies } from './raw-bodies.ts';
 import type { CsvRoute, JsonRoute, RawAnswer, RawRoute, Request, Route } from './route.ts';
 import { sourceKeyOf } from './source.ts';
 import { validate } from './validate.ts';
@@ -75,13 +76,17 @@ const serveJson = (app: ApiApp, route: JsonRoute) => async (ctx: Context) => {
   answerData(ctx, data, route.status);
 };
 
-const serveRaw = (app: ApiApp, route: RawRoute) => async (ctx: Context) => {
-  const answer = await route.handle(app, {
-    body: await readRawBody(ctx.req, route.maxBodyBytes),
+const serveRaw = (app: ApiApp, route: RawRoute, bodies: RawBodies) => async (ctx: Context) => {
+  const head = {
     query: new URLSearchParams(ctx.querystring),
     headers: ctx.headers,
     requestId: ctx.state.requestId,
-  });
+  };
+  const answer =
+    route.refuse?.(app, head) ??
+    (await bodies.read(ctx.req, route.maxBodyBytes, (body) =>
+      route.handle(app, { ...head, body }),
+    ));
   sendRaw(ctx, answer, route.produces);
 };
 
@@ -103,33 +108,42 @@ const serveCsv = (app: ApiApp, route: CsvRoute) => async (ctx: Context) => {
   ctx.body = Readable.from(rows);
 };
 
-const serverOf = (app: ApiApp, route: Route) => {
-  if (route.kind === 'raw') return serveRaw(app, route);
-  if (route.kind === 'csv') return serveCsv(app, route);
-  return route.sends ? shielded(app, serveJson(app, route)) : serveJson(app, route);
+/** Lets so many calls run at once: above that they are refused rather than piled up. */
+const createBound = (max: number) => {
+  let running = 0;
+  return async <T>(run: () => Promise<T>): Promise<T> => {
+    if (running >= max) throw fail('SERVICE_UNAVAILABLE', { retry_after_seconds: 1 });
+    running++;
+    try {
+      return await run();
+    } finally {
+      running--;
+    }
+  };
 };
 
-/** Counts the sends in flight: above the bound they are refused at once rather than piled up. */
-const shielded = (app: ApiApp, serve: (ctx: Context) => Promise<void>) => {
-  let inFlight = 0;
-  return async (ctx: Context): Promise<void> => {
-    if (inFlight >= app.config.maxSendsInFlight) {
-      throw fail('SERVICE_UNAVAILABLE', { retry_after_seconds: 1 });
-    }
-    inFlight++;
-    try {
-      await serve(ctx);
-    } finally {
-      inFlight--;
-    }
+/** A sending route takes its place where the work begins: whoever is unknown, slow or wrong holds none. */
+const withBound = (route: JsonRoute, bound: ReturnType<typeof createBound>): JsonRoute => ({
+  ...route,
+  handle: (app, request) => bound(() => route.handle(app, request)),
+});
+
+const createServe = (app: ApiApp) => {
+  const bodies = createRawBodies();
+  const bound = createBound(app.config.maxSendsInFlight);
+  return (route: Route) => {
+    if (route.kind === 'raw') return serveRaw(app, route, bodies);
+    if (route.kind === 'csv') return serveCsv(app, route);
+    return serveJson(app, route.sends ? withBound(route, bound) : route);
   };
 };
 
 /** A router with every route; unknown paths and methods are answered in the envelope too. */
 export const mount = (app: ApiApp, routes: readonly Route[]) => {
   const router = new Router<RequestState>();
+  const serverOf = createServe(app);
   for (const route of routes) {
-    const serve = serverOf(app, route);
+    const serve = serverOf(route);
     router.register(routerPath(route.path), [route.method], async (ctx) => {
       ctx.state.route = route.path;
       await serve(ctx as unknown as Context);

@@ -84,15 +84,18 @@ export type RawRoute = Shared & {
   /** Media type of the answer. */
   produces: string;
   maxBodyBytes: number;
+  /** Looks at a call before its body is read; whoever gets an answer here is not read at all. */
+  refuse?(app: ApiApp, head: RawHead): RawAnswer | undefined;
   handle(app: ApiApp, request: RawRequest): Promise<RawAnswer>;
 };
 
-export type RawRequest = {
-  body: Buffer;
+export type RawHead = {
   query: URLSearchParams;
   headers: IncomingHttpHeaders;
   requestId: string;
 };
+
+export type RawRequest = RawHead & { body: Buffer };
 
 export type RawAnswer = {
   status: number;

@@ -53,7 +53,7 @@ const readMessage = (updateId: number, message: Json): ParsedUpdate | undefined 
     kind: kindOf(start, contact),
     startToken: start?.[1] ?? null,
     contact,
-    language: typeof from?.language_code === 'string' ? from.language_code.slice(0, 8) : null,
+    language: textOf(from?.language_code).slice(0, 8) || null,
   };
 };
 

@@ -7,6 +7,9 @@ export const newId = (): string => uuidv7();
 
 const uuidText = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
+/** Whether a text is an id as `newId` writes it. */
+export const isId = (text: string): boolean => uuidText.test(text);
+
 /** The creation time in milliseconds that a UUIDv7 carries. */
 export const idTime = (id: string): number => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 
@@ -33,7 +36,7 @@ export const toMessageId = (id: string): string => messagePrefix + id;
 /** The id inside a public message_id, or undefined when the text is not one. */
 export const fromMessageId = (text: string): string | undefined => {
   const id = text.startsWith(messagePrefix) ? text.slice(messagePrefix.length) : '';
-  return uuidText.test(id) ? id : undefined;
+  return isId(id) ? id : undefined;
 };
 
 /** An id that the same words always give: what makes a repeated event recognisable. */

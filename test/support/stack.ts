@@ -12,6 +12,7 @@ import { migrationSource } from '../../migrations/source.ts';
 import { type Running, runWorker } from '../../workers/run.ts';
 import { workers } from '../../workers/workers.ts';
 import { createSimulators } from '../simulators/server.ts';
+import { checkPublishes } from './checked-broker.ts';
 import { type Client, createClient } from './client.ts';
 import { createDatabase } from './databases.ts';
 import { createLine, type Line } from './line.ts';
@@ -99,6 +100,7 @@ export const startStack = async (name: string, options: StackOptions = {}): Prom
   const common = { config, log, clock };
   const worker = await createWorkerApp({ ...common, processName: 'workers' });
   const api = await createApiApp({ ...common, processName: 'api' });
+  const misfits = [checkPublishes(api.broker), checkPublishes(worker.broker)];
   const listening: Listening = await listen(api);
   const url = `http://127.0.0.1:${listening.port}`;
   sim.setApiUrl(url);
@@ -151,6 +153,7 @@ export const startStack = async (name: string, options: StackOptions = {}): Prom
       await Promise.all([api.close(), worker.close()]);
       await Promise.all(Object.values(lines ?? {}).map((line) => line.close()));
       await Promise.all([database.drop(), vhost.drop()]);
+      if (misfits.flat().length > 0) throw new Error(misfits.flat().join('\n'));
     },
   };
 };
