@@ -195,6 +195,7 @@ export const createWorkerApp = async (options: AppOptions) => {
     connections: mostInHand(telegramSend) + mostInHand(telegramUpdate),
   });
   const managing = openManagement(config);
+  house.tally.start();
   const outbound = timeWebhooks(house.metrics, openOutbound(config));
   const timeoutMs = config.webhookTimeoutMs;
   const endpoints = createEndpoints(house);
@@ -214,6 +215,7 @@ export const createWorkerApp = async (options: AppOptions) => {
     reachabilityWindowMs: config.reachabilityWindowMs,
     proof: config.telegramLinkProof,
     close: async () => {
+      await house.tally.stop();
       await house.close();
       const all = [whatsappHttp, telegramHttp, managing.managementHttp, outbound];
       await Promise.all(all.map((http) => http.close()));

@@ -6,7 +6,9 @@ import type { Broker } from './infra/queue/broker.ts';
 import type { RedisClient } from './infra/redis.ts';
 import type { Clock } from './kernel/clock.ts';
 import type { Config } from './kernel/config.ts';
+import type { ChannelName } from './messages/rules.ts';
 import type { ChannelHealth, SenderWatch } from './sender/health.ts';
+import type { Pauses } from './sender/pauses.ts';
 
 export type Check = { status: 'ok' | 'down'; latency_ms: number | null };
 export type Checks = { redis: Check; mysql: Check; rabbitmq: Check };
@@ -55,8 +57,9 @@ export const createHealth = (deps: {
   db: Database;
   redis: RedisClient;
   senders: SenderWatch;
+  pauses: Pick<Pauses, 'since'>;
 }): Health => {
-  const { broker, clock, config, connections, db, redis, senders } = deps;
+  const { broker, clock, config, connections, db, redis, senders, pauses } = deps;
   let counted: { at: number; counts: Promise<ConnectionCounts> } | undefined;
   let known: { at: number; checks: Promise<Checks> } | undefined;
 
@@ -79,8 +82,15 @@ export const createHealth = (deps: {
     return counted.counts;
   };
 
+  /** What operators decided stands before what the channel shows. */
+  const shown = async (channel: ChannelName, senderId: string): Promise<ChannelHealth> => {
+    const since = pauses.since(channel, senderId);
+    if (since === undefined) return senders.shown(senderId);
+    return { status: 'paused', since: new Date(since).toISOString() };
+  };
+
   const shownWhatsapp = (): Promise<ChannelHealth> | ChannelHealth =>
-    config.whatsappAccessToken ? senders.shown(config.whatsappPhoneNumberId) : down;
+    config.whatsappAccessToken ? shown('whatsapp', config.whatsappPhoneNumberId) : down;
 
   return {
     check: async () => {
@@ -91,7 +101,7 @@ export const createHealth = (deps: {
     },
     channels: async () => ({
       whatsapp: { ...(await shownWhatsapp()), connections: await countConnections() },
-      telegram: config.telegramBotToken ? await senders.shown('telegram') : down,
+      telegram: config.telegramBotToken ? await shown('telegram', 'telegram') : down,
     }),
   };
 };

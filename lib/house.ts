@@ -60,7 +60,9 @@ import { createChallengeStore } from './security/challenge-store.ts';
 import { createCredentialStore } from './security/credential-store.ts';
 import { createFactorStore } from './security/factor-store.ts';
 import { createSenderWatch } from './sender/health.ts';
+import { createPauses } from './sender/pauses.ts';
 import { createResolveSender } from './sender/resolve.ts';
+import { createSenderTally } from './sender/tally.ts';
 import { createSessionStore } from './sessions/store.ts';
 import { createSignupStore } from './signup/store.ts';
 import { createAttemptStore } from './totp/attempt-store.ts';
@@ -132,6 +134,7 @@ const openStores = (
 ) => {
   const prefix = config.keyPrefix;
   const connections = createConnectionStore(db);
+  const prices = createPriceStore(db);
   const revocations = createRevocations({ redis, prefix, store: createEpochStore(db), log });
   const sealer = createSealer(config.sealingKeys);
   return {
@@ -166,7 +169,7 @@ const openStores = (
     news: createNewsStore(db),
     payers: createPaymentStore(db),
     credit: createCreditStore(redis, prefix),
-    prices: createPriceStore(db),
+    prices,
     books: createReconcileStore(db),
     floor: createFloorStore(db),
     reports: createReportStore(db),
@@ -183,6 +186,8 @@ const openStores = (
     guesses: createGuesses(redis, prefix),
     resolveSender: createResolveSender({ config, connections, revocations, sealer, clock }),
     senders: createSenderWatch({ redis, prefix, clock, log }),
+    pauses: createPauses({ prices, revocations, clock, log }),
+    tally: createSenderTally({ redis, prefix, clock, log }),
   };
 };
 
@@ -244,9 +249,11 @@ export const openHouse = async (options: AppOptions) => {
       .then(pulse.heart.start),
   ]);
   await stores.revocations.start();
+  await stores.pauses.start();
   const money = openMoney({ ...infra, ...stores, ...full });
   const close = async (): Promise<void> => {
     stores.revocations.stop();
+    stores.pauses.stop();
     await money.poster.drain();
     await stores.announcer.drain();
     await stores.messages.drain();

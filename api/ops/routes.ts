@@ -1,8 +1,12 @@
 // The table of contents of the ops listener.
 import type { OpsRoute } from './route.ts';
+import { accountRoutes } from './routes/accounts.ts';
 import { auditRoutes } from './routes/audit.ts';
+import { channelRoutes } from './routes/channels.ts';
 import { deadRoutes } from './routes/dead.ts';
+import { messageRoutes } from './routes/messages.ts';
 import { overviewRoutes } from './routes/overview.ts';
+import { platformRoutes } from './routes/platform.ts';
 import { probeRoutes } from './routes/probes.ts';
 import { queueRoutes } from './routes/queues.ts';
 
@@ -10,6 +14,10 @@ export const opsRoutes: readonly OpsRoute[] = [
   ...overviewRoutes,
   ...queueRoutes,
   ...deadRoutes,
+  ...channelRoutes,
+  ...accountRoutes,
+  ...platformRoutes,
+  ...messageRoutes,
   ...auditRoutes,
   ...probeRoutes,
 ];

@@ -12,13 +12,12 @@ export type StoredPrice = {
   overrideMicros: number | undefined;
 };
 
-export type SwitchName = 'shared_number' | 'trial';
+/** `channel:…` and `number:…` are those of lib/sender/pauses.ts. */
+export type SwitchName = 'shared_number' | 'trial' | `channel:${string}` | `number:${string}`;
 
 const numberOrNull = (value: unknown): number | null => (value === null ? null : Number(value));
 
-export type PriceStore = ReturnType<typeof createPriceStore>;
-
-export const createPriceStore = (db: Database) => ({
+const pricing = (db: Database) => ({
   find: async (accountId: string, country: string): Promise<StoredPrice> => {
     const [price, override] = await Promise.all([
       db<Row>('prices').where({ country }).first(),
@@ -46,6 +45,16 @@ export const createPriceStore = (db: Database) => ({
     return { platform: pairs(platform), own: pairs(own) };
   },
 
+  /** Every stored price of the platform, by country. */
+  platform: async () => {
+    const rows = await db<Row>('prices').orderBy('country');
+    return rows.map((row) => ({
+      country: String(row.country),
+      priceMicros: numberOrNull(row.price_micros),
+      costMicros: Number(row.cost_micros),
+    }));
+  },
+
   setPrice: async (
     country: string,
     { priceMicros, costMicros }: { priceMicros: number | null; costMicros: number },
@@ -68,11 +77,19 @@ export const createPriceStore = (db: Database) => ({
         .merge(values);
     }
   },
+});
 
+const switching = (db: Database) => ({
   /** Names of what is paused on the whole platform. */
   paused: async (): Promise<Set<SwitchName>> => {
     const rows = await db<Row>('switches').where({ paused: true });
     return new Set(rows.map((row) => String(row.name) as SwitchName));
+  },
+
+  /** What is paused, and since when (ms). */
+  pausedSince: async (): Promise<Map<SwitchName, number>> => {
+    const rows = await db<Row>('switches').where({ paused: true });
+    return new Map(rows.map((row) => [String(row.name) as SwitchName, Number(row.changed_at)]));
   },
 
   setPaused: async (name: SwitchName, paused: boolean, now: number): Promise<void> => {
@@ -97,3 +114,7 @@ export const createPriceStore = (db: Database) => ({
       .update({ shared_paused: paused });
   },
 });
+
+export type PriceStore = ReturnType<typeof createPriceStore>;
+
+export const createPriceStore = (db: Database) => ({ ...pricing(db), ...switching(db) });

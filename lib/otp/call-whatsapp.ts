@@ -5,7 +5,9 @@ import type { NoteRefusal } from '../connections/broken.ts';
 import type { Log } from '../kernel/log.ts';
 import { describeError } from '../kernel/redact.ts';
 import type { SenderWatch } from '../sender/health.ts';
+import type { Pauses } from '../sender/pauses.ts';
 import type { ResolvedSender, ResolveSender } from '../sender/resolve.ts';
+import type { SenderTally } from '../sender/tally.ts';
 import type { Delivery } from './delivery.ts';
 import { sandboxResult } from './sandbox.ts';
 
@@ -14,6 +16,8 @@ export type CallDeps = {
   resolveSender: ResolveSender;
   senders: SenderWatch;
   noteRefusal: NoteRefusal;
+  pauses: Pick<Pauses, 'isPaused'>;
+  tally: Pick<SenderTally, 'note'>;
   log: Log;
 };
 
@@ -33,12 +37,14 @@ const callWhatsapp = async (
   code: string,
 ): Promise<ChannelResult> => {
   const { message, ref } = delivery;
+  const startedAt = performance.now();
   const result = await deps.whatsapp.send({
     sender,
     phone: message.phone,
     code,
     echo: `${message.id}.${ref.recipient}`,
   });
+  deps.tally.note(sender.phoneNumberId, result, performance.now() - startedAt);
   deps.senders.note(sender.phoneNumberId, senderAnswer(result));
   if (!sender.shared && result.kind === 'refused' && result.refusal === 'broken') {
     deps.noteRefusal(sender.connectionId, result.code);
@@ -69,6 +75,10 @@ export const callChannel = async (
   }
   if (!sender) return { result: unavailable, own: false };
   const own = !sender.shared;
-  const idle = (!sender.shared && sender.broken) || deps.senders.paused(sender.phoneNumberId);
+  const { phoneNumberId } = sender;
+  const idle =
+    (!sender.shared && sender.broken) ||
+    deps.senders.paused(phoneNumberId) ||
+    deps.pauses.isPaused('whatsapp', phoneNumberId);
   return { result: idle ? unavailable : await callWhatsapp(deps, delivery, sender, code), own };
 };

@@ -7,6 +7,8 @@ import { type SendJob, telegramSend } from '../jobs.ts';
 import { minute, second } from '../kernel/clock.ts';
 import type { NamedKey, Sealer } from '../kernel/secrets.ts';
 import { codeLifeSeconds } from '../messages/rules.ts';
+import type { Pauses } from '../sender/pauses.ts';
+import type { SenderTally } from '../sender/tally.ts';
 import { acceptSurely, awaitLeg } from './certainty.ts';
 import {
   type Delivery,
@@ -24,6 +26,8 @@ export type TelegramDeps = DeliveryDeps & {
   telegram: TelegramChannel;
   /** How long one call to Telegram may take. */
   telegramCallMs: number;
+  pauses: Pick<Pauses, 'isPaused'>;
+  tally: Pick<SenderTally, 'note'>;
   sealer: Sealer;
   peppers: readonly NamedKey[];
 };
@@ -136,10 +140,20 @@ const isOver = async (deps: TelegramDeps, delivery: Delivery): Promise<boolean> 
   return typeof expiresAt === 'number' && expiresAt <= now;
 };
 
-const send = async (deps: TelegramDeps, delivery: Delivery, chatId: number, code: string) =>
-  delivery.message.mode === 'test'
-    ? sandboxResult(delivery.message.phone, 'telegram')
-    : deps.telegram.sendCode(chatId, code, codeLifeSeconds / 60);
+const send = async (deps: TelegramDeps, delivery: Delivery, chatId: number, code: string) => {
+  if (delivery.message.mode === 'test') return sandboxResult(delivery.message.phone, 'telegram');
+  const startedAt = performance.now();
+  const result = await deps.telegram.sendCode(chatId, code, codeLifeSeconds / 60);
+  deps.tally.note('telegram', result, performance.now() - startedAt);
+  return result;
+};
+
+/** Not called, and certainly not sent. */
+const notNow: Refused = { kind: 'refused', refusal: 'retry', code: 0 };
+
+/** Operators have paused the channel: who waits is told at once, what nobody waits for waits itself. */
+const onPaused = (deps: TelegramDeps, delivery: Delivery, meta: Meta): Promise<JobOutcome> =>
+  delivery.late ? onRefused(deps, delivery, notNow, meta) : unavailable(deps, delivery);
 
 /** Handles the job telegram.send. Errors it throws (Redis, MySQL or broker away) take the retry ladder. */
 export const handleTelegramSend = async (
@@ -173,6 +187,9 @@ export const handleTelegramSend = async (
   }
   if (claim !== 'won') return done;
   const claimed = { ...delivery, legs: claimLeg(delivery.legs, now) };
+  if (message.mode === 'live' && deps.pauses.isPaused('telegram')) {
+    return onPaused(deps, claimed, meta);
+  }
   const result = await send(deps, claimed, chatId, code);
   if (result.kind === 'accepted') return onAccepted(deps, claimed);
   if (result.kind === 'unknown') return unavailable(deps, claimed);

@@ -14,7 +14,10 @@ import {
 
 const shownForMs = 10 * 60 * 1000;
 
-export type ChannelHealth = { status: 'ok' | 'degraded' | 'down'; since: string | null };
+export type ChannelHealth = {
+  status: 'ok' | 'degraded' | 'paused' | 'down';
+  since: string | null;
+};
 
 export type SenderWatch = {
   paused(senderId: string): boolean;

@@ -1,0 +1,200 @@
+// Accounts: found, looked at, suspended and taken back, credited, priced, and their requests for capacity.
+import { adjust, deposit } from '../../../lib/billing/credit.ts';
+import { capacityView, findCapacity, reviewCapacity } from '../../../lib/capacity/request.ts';
+import { fail } from '../../../lib/kernel/errors.ts';
+import { newId } from '../../../lib/kernel/ids.ts';
+import { fromUsd } from '../../../lib/kernel/money.ts';
+import {
+  decimal,
+  flag,
+  integer,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  text,
+  withDefault,
+} from '../../../lib/kernel/schema.ts';
+import { accountLine, describeAccount } from '../../../lib/ops/accounts.ts';
+import type { OpsApp } from '../../../lib/ops-app.ts';
+import { reinstateAccount, suspendAccount } from '../../../lib/security/suspend.ts';
+import { act } from '../act.ts';
+import { idParams, pageQuery } from '../fields.ts';
+import { opsRoute } from '../route.ts';
+
+const search = opsRoute({
+  ...{ method: 'GET', path: '/ops/api/accounts' },
+  summary: 'Accounts by id, beginning of e-mail address or phone, or part of name or company.',
+  query: object({ ...pageQuery, q: withDefault(text().max(254).allow(''), '') }),
+  handle: async (app, { query: { q, before, limit } }) => {
+    const found = await app.lookup.search(q.trim(), { before, limit: limit + 1 });
+    const items = found.slice(0, limit);
+    const next = found.length > limit ? (items.at(-1)?.account.id ?? null) : null;
+    return { items: items.map(accountLine), next_before: next };
+  },
+});
+
+const one = opsRoute({
+  ...{ method: 'GET', path: '/ops/api/accounts/{id}' },
+  summary: 'One account: state, balance, limits, prices, recent failures.',
+  params: idParams,
+  handle: (app, { params: { id } }) => describeAccount(app, id),
+});
+
+const requireAccount = async (app: OpsApp, id: string): Promise<void> => {
+  if (!(await app.lookup.find(id))) throw fail('NOT_FOUND');
+};
+
+const suspend = opsRoute({
+  ...{ method: 'POST', path: '/ops/api/accounts/{id}/suspend' },
+  summary: 'Suspends an account: keys and sessions are refused everywhere within a second.',
+  params: idParams,
+  body: object({ reason: text().min(1).max(200) }),
+  handle: async (app, request) => {
+    const { params, body, requestId } = request;
+    await requireAccount(app, params.id);
+    const what = { action: 'account.suspend', subject: params.id, detail: { reason: body.reason } };
+    await act(app, request, what, () =>
+      suspendAccount(app, { accountId: params.id, reason: body.reason, requestId }),
+    );
+    return describeAccount(app, params.id);
+  },
+});
+
+const reinstate = opsRoute({
+  ...{ method: 'POST', path: '/ops/api/accounts/{id}/reinstate' },
+  summary: 'Takes a suspended account back.',
+  params: idParams,
+  handle: async (app, request) => {
+    const { id } = request.params;
+    await requireAccount(app, id);
+    const what = { action: 'account.reinstate', subject: id, detail: {} };
+    await act(app, request, what, () => reinstateAccount(app, id));
+    return describeAccount(app, id);
+  },
+});
+
+const amountMost = 10_000_000;
+const isExact = (amount: number): boolean => Math.round(amount * 1e6) / 1e6 === amount;
+
+/** USD with at most six decimals, as the ledger keeps it. */
+const usd = () =>
+  decimal()
+    .min(-amountMost)
+    .max(amountMost)
+    .custom((value: number, helpers) => (isExact(value) ? value : helpers.error('number.exact')))
+    .messages({ 'number.exact': 'must have at most six decimals' });
+
+const credit = opsRoute({
+  ...{ method: 'POST', path: '/ops/api/accounts/{id}/credit' },
+  summary: 'Books a payment that was received, or a correction up or down (adjust), in USD.',
+  params: idParams,
+  body: object({
+    kind: withDefault(oneOf('deposit', 'adjust'), 'deposit'),
+    amount: usd().invalid(0),
+    /** Names the transfer: booked once however often it is asked for. */
+    reference: optional(text().pattern(/^[\w.:-]{1,60}$/)),
+    note: nullable(text().min(1).max(200)),
+  }),
+  handle: async (app, request) => {
+    const { params, body } = request;
+    await requireAccount(app, params.id);
+    if (body.kind === 'deposit' && body.amount < 0) throw negativeDeposit();
+    const name = body.reference ?? `ops-${newId()}`;
+    const { kind, amount, note } = body;
+    const what = { action: `account.${kind}`, subject: params.id, detail: { amount, name, note } };
+    const command = { accountId: params.id, amountMicros: fromUsd(amount), name, note };
+    await act(app, request, what, () =>
+      kind === 'deposit' ? deposit(app, command) : adjust(app, command),
+    );
+    return { reference: `${kind}:${name}`, account: await describeAccount(app, params.id) };
+  },
+});
+
+const negativeDeposit = () =>
+  fail('VALIDATION_ERROR', {
+    details: [{ field: 'amount', issue: 'a deposit is positive; adjust goes both ways' }],
+  });
+
+const price = opsRoute({
+  ...{ method: 'POST', path: '/ops/api/accounts/{id}/price' },
+  summary: 'The account’s own price for a country, in USD; null takes it away.',
+  params: idParams,
+  body: object({
+    country: text().pattern(/^[A-Z]{2}$/),
+    price: nullable(usd().min(0).max(1_000)),
+  }),
+  handle: async (app, request) => {
+    const { params, body } = request;
+    await requireAccount(app, params.id);
+    const what = { action: 'account.price', subject: params.id, detail: body };
+    await act(app, request, what, async () => {
+      const micros = body.price === null ? null : fromUsd(body.price);
+      await app.prices.setOverride(params.id, body.country, micros);
+      await app.revocations.announce();
+    });
+    return describeAccount(app, params.id);
+  },
+});
+
+const sharedNumber = opsRoute({
+  ...{ method: 'POST', path: '/ops/api/accounts/{id}/shared-number' },
+  summary: 'Pauses the shared number for one account, or lets it send again.',
+  params: idParams,
+  body: object({ paused: flag() }),
+  handle: async (app, request) => {
+    const { params, body } = request;
+    await requireAccount(app, params.id);
+    const what = { action: 'account.shared_number', subject: params.id, detail: body };
+    await act(app, request, what, async () => {
+      await app.prices.setSharedPaused(params.id, body.paused);
+      await app.revocations.announce();
+    });
+    return describeAccount(app, params.id);
+  },
+});
+
+const pendingMost = 100;
+
+const capacity = opsRoute({
+  ...{ method: 'GET', path: '/ops/api/capacity' },
+  summary: 'Requests for capacity that wait for a review, the oldest first.',
+  handle: async (app) => {
+    const found = await app.lookup.pendingCapacity(pendingMost);
+    const items = await Promise.all(
+      found.map(async ({ accountId, id }) => ({
+        account_id: accountId,
+        ...capacityView(await findCapacity(app, accountId, id)),
+      })),
+    );
+    return { items };
+  },
+});
+
+const review = opsRoute({
+  ...{ method: 'POST', path: '/ops/api/accounts/{id}/capacity/{request}' },
+  summary: 'A word on a pending request: sends a minute that are granted, or null to reject it.',
+  params: object({ id: text().guid(), request: text().guid() }),
+  body: object({
+    per_minute: nullable(integer()),
+    note: nullable(text().min(1).max(500)),
+  }),
+  handle: async (app, request) => {
+    const { params, body, requestId } = request;
+    await findCapacity(app, params.id, params.request);
+    const detail = { request: params.request, ...body };
+    const what = { action: 'account.capacity', subject: params.id, detail };
+    await act(app, request, what, () =>
+      reviewCapacity(app, {
+        ...{ accountId: params.id, id: params.request, requestId },
+        ...{ note: body.note, perMinute: body.per_minute },
+      }),
+    );
+    return capacityView(await findCapacity(app, params.id, params.request));
+  },
+});
+
+export const accountRoutes = [
+  ...[search, one, suspend, reinstate, credit, price, sharedNumber],
+  ...[capacity, review],
+];

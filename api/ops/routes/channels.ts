@@ -1,0 +1,80 @@
+// The channels: how they fare, and pausing them.
+
+import { invalid } from '../../../lib/kernel/errors.ts';
+import { object, oneOf, optional, text, withDefault } from '../../../lib/kernel/schema.ts';
+import { type ChannelView, readChannels, setChannelPaused } from '../../../lib/ops/channels.ts';
+import type { OpsApp } from '../../../lib/ops-app.ts';
+import { act } from '../act.ts';
+import { isoOrNull } from '../fields.ts';
+import { type OpsRequest, opsRoute } from '../route.ts';
+
+const channelView = (one: ChannelView) => ({
+  channel: one.channel,
+  id: one.id,
+  kind: one.kind,
+  status: one.status,
+  since: isoOrNull(one.since),
+  account: one.account,
+  display_phone_number: one.displayPhoneNumber,
+  quality_rating: one.qualityRating,
+  broken_reason: one.brokenReason,
+  breaker: one.breaker,
+  last_hour: {
+    calls: one.hour.calls,
+    accepted: one.hour.accepted,
+    refused: one.hour.refused,
+    unknown: one.hour.unknown,
+    success_rate: one.hour.successRate,
+    mean_ms: one.hour.meanMs,
+    p50_ms: one.hour.p50Ms,
+    p95_ms: one.hour.p95Ms,
+    errors: one.hour.errors,
+    minutes: one.hour.minutes,
+  },
+});
+
+const channels = opsRoute({
+  ...{ method: 'GET', path: '/ops/api/channels' },
+  summary: 'WhatsApp (the shared number and every connected one) and Telegram in the last hour.',
+  handle: async (app) => ({
+    items: (await readChannels(app, app.sharedQuality)).map(channelView),
+  }),
+});
+
+const pauseBody = object({
+  channel: oneOf('whatsapp', 'telegram'),
+  /** Id of a WhatsApp number; left out: the whole channel. */
+  number: optional(text().pattern(/^\d{5,20}$/)),
+  note: withDefault(text().max(200).allow(''), ''),
+});
+
+type PauseRequest = OpsRequest<typeof pauseBody, undefined, undefined>;
+
+const setPaused = async (app: OpsApp, request: PauseRequest, paused: boolean) => {
+  const { channel, number: numberId, note } = request.body;
+  if (numberId !== undefined && channel !== 'whatsapp') {
+    throw invalid({ field: 'number', issue: 'only WhatsApp has numbers' });
+  }
+  const subject = numberId === undefined ? channel : `${channel} ${numberId}`;
+  const action = paused ? 'channel.pause' : 'channel.resume';
+  await act(app, request, { action, subject, detail: { note } }, () =>
+    setChannelPaused(app, { channel, numberId, paused }),
+  );
+  return { channel, number: numberId ?? null, paused };
+};
+
+const pause = opsRoute({
+  ...{ method: 'POST', path: '/ops/api/channels/pause' },
+  summary: 'Sends nothing more over a channel or a number, on every process within a second.',
+  body: pauseBody,
+  handle: (app, request) => setPaused(app, request, true),
+});
+
+const resume = opsRoute({
+  ...{ method: 'POST', path: '/ops/api/channels/resume' },
+  summary: 'Lets a paused channel or number send again.',
+  body: pauseBody,
+  handle: (app, request) => setPaused(app, request, false),
+});
+
+export const channelRoutes = [channels, pause, resume];

@@ -1,0 +1,107 @@
+// What holds for the whole platform: switches, prices, held prefixes, the books.
+import { reconcile } from '../../../lib/billing/reconcile.ts';
+import { fromUsd, toUsd } from '../../../lib/kernel/money.ts';
+import { decimal, flag, nullable, object, oneOf, text } from '../../../lib/kernel/schema.ts';
+import type { OpsApp } from '../../../lib/ops-app.ts';
+import { act } from '../act.ts';
+import { isoOrNull } from '../fields.ts';
+import { opsRoute } from '../route.ts';
+
+const switches = ['shared_number', 'trial'] as const;
+
+const pricesOf = async (app: OpsApp) => {
+  const rows = await app.prices.platform();
+  return rows.map(({ country, priceMicros, costMicros }) => ({
+    country,
+    price: priceMicros === null ? null : toUsd(priceMicros),
+    cost: toUsd(costMicros),
+  }));
+};
+
+const heldOf = async (app: OpsApp) => {
+  const held = await app.evidence.heldSince(undefined).catch(() => undefined);
+  const now = app.clock.now();
+  return (held?.holds ?? [])
+    .filter(({ until }) => until > now)
+    .map(({ accountId, prefix, country, settled, verified, since, until }) => ({
+      ...{ account_id: accountId, prefix, country, settled, verified },
+      ...{ since: isoOrNull(since), until: isoOrNull(until) },
+    }));
+};
+
+const describe = async (app: OpsApp) => {
+  const paused = await app.prices.pausedSince();
+  const { config } = app;
+  return {
+    switches: switches.map((name) => ({
+      name,
+      paused: paused.has(name),
+      since: isoOrNull(paused.get(name)),
+    })),
+    trial_verifications: config.trialVerifications,
+    shared_countries: config.sharedCountries.split(',').filter(Boolean),
+    default_price: toUsd(config.priceMicros),
+    prices: await pricesOf(app),
+    pumping_guard: { mode: config.fraudGuard, held: await heldOf(app) },
+  };
+};
+
+const show = opsRoute({
+  ...{ method: 'GET', path: '/ops/api/platform' },
+  summary:
+    'Switches, prices, countries of the shared number, and what the guard against pumping holds.',
+  handle: describe,
+});
+
+const change = opsRoute({
+  ...{ method: 'POST', path: '/ops/api/platform/switch' },
+  summary: 'Pauses the shared number or the trial for everybody, or lets them go on.',
+  body: object({ name: oneOf(...switches), paused: flag() }),
+  handle: async (app, request) => {
+    const { name, paused } = request.body;
+    const action = paused ? 'platform.pause' : 'platform.resume';
+    await act(app, request, { action, subject: name, detail: {} }, async () => {
+      await app.prices.setPaused(name, paused, app.clock.now());
+      await app.revocations.announce();
+    });
+    return describe(app);
+  },
+});
+
+const price = opsRoute({
+  ...{ method: 'POST', path: '/ops/api/platform/price' },
+  summary: 'Price and cost of a country, in USD; a price of null means: not sold.',
+  body: object({
+    country: text().pattern(/^[A-Z]{2}$/),
+    price: nullable(decimal().min(0).max(1_000)),
+    cost: decimal().min(0).max(1_000),
+  }),
+  handle: async (app, request) => {
+    const { country, price: usd, cost } = request.body;
+    const what = { action: 'platform.price', subject: country, detail: { price: usd, cost } };
+    await act(app, request, what, async () => {
+      const priceMicros = usd === null ? null : fromUsd(usd);
+      await app.prices.setPrice(country, { priceMicros, costMicros: fromUsd(cost) });
+      await app.revocations.announce();
+    });
+    return describe(app);
+  },
+});
+
+const books = opsRoute({
+  ...{ method: 'POST', path: '/ops/api/reconcile' },
+  summary:
+    'Proves that balances, ledger, messages and TOTP log tell the same story; changes nothing.',
+  handle: async (app) => {
+    const { accounts, differences, through } = await reconcile(app);
+    return {
+      ...{ accounts, through: isoOrNull(through), agree: differences.length === 0 },
+      differences: differences.slice(0, 500).map(({ check, accountId, detail }) => ({
+        ...{ check, account_id: accountId, detail },
+      })),
+      difference_count: differences.length,
+    };
+  },
+});
+
+export const platformRoutes = [show, change, price, books];

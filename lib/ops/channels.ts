@@ -1,0 +1,139 @@
+// The channels as operators see them: how each number fares, what it was refused for, and pausing it.
+import type { PriceStore } from '../billing/price-store.ts';
+import type { WhatsappManagement } from '../channels/whatsapp-management.ts';
+import type { Clock } from '../kernel/clock.ts';
+import { minute } from '../kernel/clock.ts';
+import type { Config } from '../kernel/config.ts';
+import type { Revocations } from '../keys/revocations.ts';
+import type { ChannelName } from '../messages/rules.ts';
+import type { SenderWatch } from '../sender/health.ts';
+import { channelSwitch, numberSwitch, type Pauses } from '../sender/pauses.ts';
+import type { SenderTally } from '../sender/tally.ts';
+import type { TallyView } from '../sender/tally-rules.ts';
+import type { ConnectedNumber, LookupStore } from './lookup-store.ts';
+
+export type ChannelDeps = {
+  config: Config;
+  prices: Pick<PriceStore, 'setPaused'>;
+  revocations: Pick<Revocations, 'announce'>;
+  pauses: Pauses;
+  senders: Pick<SenderWatch, 'shown'>;
+  tally: Pick<SenderTally, 'read'>;
+  lookup: Pick<LookupStore, 'numbers'>;
+  management: Pick<WhatsappManagement, 'readNumber'>;
+  clock: Clock;
+};
+
+export type ChannelView = {
+  channel: ChannelName;
+  /** The number at WhatsApp; `telegram` for the bot. */
+  id: string;
+  kind: 'shared' | 'own' | 'bot';
+  status: 'ok' | 'degraded' | 'paused' | 'down' | 'not_configured';
+  /** Since when it is in this status, ms; null when nobody knows. */
+  since: number | null;
+  account: { id: string; name: string } | null;
+  displayPhoneNumber: string | null;
+  qualityRating: string | null;
+  brokenReason: string | null;
+  /** What the workers decided by themselves. */
+  breaker: { state: string; since: string | null };
+  hour: TallyView;
+};
+
+const shownMinutes = 60;
+const numbersMost = 200;
+const qualityEveryMs = 5 * minute;
+
+/** The provider's word about the shared number, asked for once in five minutes; null while it says nothing. */
+export const createSharedQuality = ({
+  config,
+  management,
+  clock,
+}: Pick<ChannelDeps, 'config' | 'management' | 'clock'>) => {
+  let known: { at: number; rating: Promise<string | null> } | undefined;
+  return (): Promise<string | null> => {
+    const now = clock.now();
+    if (!known || now - known.at > qualityEveryMs) {
+      const rating = management
+        .readNumber(config.whatsappAccessToken, config.whatsappPhoneNumberId)
+        .then(
+          (facts) => facts.qualityRating,
+          () => null,
+        );
+      known = { at: now, rating };
+    }
+    return known.rating;
+  };
+};
+
+type Subject = Pick<
+  ChannelView,
+  'channel' | 'id' | 'kind' | 'account' | 'displayPhoneNumber' | 'qualityRating' | 'brokenReason'
+> & { configured: boolean; brokenAt: number | null };
+
+const view = async (deps: ChannelDeps, subject: Subject): Promise<ChannelView> => {
+  const { configured, brokenAt, ...shown } = subject;
+  const number = subject.channel === 'whatsapp' ? subject.id : undefined;
+  const pausedSince = deps.pauses.since(subject.channel, number);
+  const [health, hour] = await Promise.all([
+    deps.senders.shown(subject.id),
+    deps.tally.read(subject.id, shownMinutes),
+  ]);
+  const breaker = { state: health.status, since: health.since };
+  const common = { ...shown, breaker, hour };
+  if (!configured) return { ...common, status: 'not_configured', since: null };
+  if (pausedSince !== undefined) return { ...common, status: 'paused', since: pausedSince };
+  if (brokenAt !== null) return { ...common, status: 'down', since: brokenAt };
+  const since = health.since === null ? null : Date.parse(health.since);
+  return { ...common, status: health.status, since };
+};
+
+const nobody = { account: null, displayPhoneNumber: null, brokenReason: null, brokenAt: null };
+
+const ownSubject = (number: ConnectedNumber): Subject => ({
+  ...{ channel: 'whatsapp', kind: 'own', id: number.phoneNumberId, configured: true },
+  account: { id: number.accountId, name: number.accountName },
+  displayPhoneNumber: number.displayPhoneNumber,
+  qualityRating: number.qualityRating,
+  ...{ brokenReason: number.brokenReason, brokenAt: number.brokenAt },
+});
+
+/** The shared number, the bot, and the connected numbers: broken ones first. @throws when an engine is away */
+export const readChannels = async (
+  deps: ChannelDeps,
+  sharedQuality: () => Promise<string | null>,
+): Promise<ChannelView[]> => {
+  const { whatsappPhoneNumberId: id, whatsappAccessToken, telegramBotToken } = deps.config;
+  const configured = id !== '' && whatsappAccessToken !== '';
+  const shared: Subject = {
+    ...{ ...nobody, channel: 'whatsapp', kind: 'shared', id, configured },
+    qualityRating: configured ? await sharedQuality() : null,
+  };
+  const bot: Subject = {
+    ...{ ...nobody, channel: 'telegram', kind: 'bot', id: 'telegram', qualityRating: null },
+    configured: telegramBotToken !== '',
+  };
+  const own = (await deps.lookup.numbers(numbersMost)).map(ownSubject);
+  return Promise.all([shared, bot, ...own].map((subject) => view(deps, subject)));
+};
+
+/**
+ * Pauses or resumes a channel, or one number of WhatsApp; it holds on every process within a second. Who waits for a
+ * send over a paused channel gets the fallback or the error of the contract; nothing goes out.
+ */
+export const setChannelPaused = async (
+  {
+    prices,
+    revocations,
+    pauses,
+    clock,
+  }: Pick<ChannelDeps, 'prices' | 'revocations' | 'pauses' | 'clock'>,
+  given: { channel: ChannelName; numberId: string | undefined; paused: boolean },
+): Promise<void> => {
+  const { channel, numberId, paused } = given;
+  const name = numberId === undefined ? channelSwitch(channel) : numberSwitch(numberId);
+  await prices.setPaused(name, paused, clock.now());
+  await revocations.announce();
+  await pauses.refresh();
+};

@@ -1,0 +1,140 @@
+// Looking across accounts, which only operators may: accounts, connected numbers, messages, requests for capacity.
+
+import type { Account } from '../accounts/rules.ts';
+import { accountFromRow } from '../accounts/store.ts';
+import type { Database } from '../infra/mysql.ts';
+import { day } from '../kernel/clock.ts';
+import { idAt, idBytes, idText } from '../kernel/ids.ts';
+
+type Row = Record<string, unknown>;
+
+const numberOrNull = (value: unknown): number | null => (value === null ? null : Number(value));
+const textOrNull = (value: unknown): string | null => (value === null ? null : String(value));
+
+export type FoundAccount = {
+  account: Account;
+  balanceMicros: number;
+  suspendedAt: number | null;
+  suspendedReason: string | null;
+  sharedPaused: boolean;
+};
+
+const toFound = (row: Row): FoundAccount => ({
+  account: accountFromRow(row),
+  balanceMicros: Number(row.balance_micros),
+  suspendedAt: numberOrNull(row.suspended_at),
+  suspendedReason: textOrNull(row.suspended_reason),
+  sharedPaused: Boolean(row.shared_paused),
+});
+
+const likeText = (text: string): string => text.replace(/[\\%_]/g, (sign) => `\\${sign}`);
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+export type LookupStore = ReturnType<typeof createLookupStore>;
+
+const accounts = (db: Database) => ({
+  /** Newest first: by id, by the beginning of an e-mail address or a phone number, or by a part of name or company. */
+  search: async (
+    text: string,
+    { before, limit }: { before: string | undefined; limit: number },
+  ): Promise<FoundAccount[]> => {
+    const query = db<Row>('accounts').orderBy('id', 'desc').limit(limit);
+    if (before !== undefined) query.where('id', '<', idBytes(before));
+    const part = likeText(text);
+    if (uuid.test(text)) query.where({ id: idBytes(text) });
+    else if (text.startsWith('+')) query.where('phone', 'like', `${part}%`);
+    else if (text.includes('@')) query.where('email_key', 'like', `${part.toLowerCase()}%`);
+    else if (text !== '') {
+      query.where((any) =>
+        any
+          .where('name', 'like', `%${part}%`)
+          .orWhere('company', 'like', `%${part}%`)
+          .orWhere('email_key', 'like', `${part.toLowerCase()}%`),
+      );
+    }
+    return (await query).map(toFound);
+  },
+
+  find: async (id: string): Promise<FoundAccount | undefined> => {
+    const row = await db<Row>('accounts')
+      .where({ id: idBytes(id) })
+      .first();
+    return row === undefined ? undefined : toFound(row);
+  },
+
+  /** Requests for capacity that wait for a word, oldest first. */
+  pendingCapacity: async (limit: number): Promise<{ accountId: string; id: string }[]> => {
+    const rows = await db<Row>('capacity_requests')
+      .where({ status: 'pending' })
+      .orderBy('id')
+      .limit(limit)
+      .select('id', 'account_id');
+    return rows.map((row) => ({
+      accountId: idText(row.account_id as Buffer),
+      id: idText(row.id as Buffer),
+    }));
+  },
+});
+
+const toNumber = (row: Row) => ({
+  accountId: idText(row.account_id as Buffer),
+  accountName: String(row.name),
+  phoneNumberId: String(row.phone_number_id),
+  displayName: textOrNull(row.display_name),
+  displayPhoneNumber: textOrNull(row.display_phone_number),
+  qualityRating: String(row.quality_rating),
+  status: row.status as 'connected' | 'broken',
+  brokenAt: numberOrNull(row.broken_at),
+  brokenReason: textOrNull(row.broken_reason),
+});
+
+export type ConnectedNumber = ReturnType<typeof toNumber>;
+
+const toMessageRef = (row: Row) => ({
+  id: idText(row.id as Buffer),
+  accountId: idText(row.account_id as Buffer),
+  requestId: String(row.request_id),
+});
+
+const messages = (db: Database) => ({
+  /** The messages of a number, of a request, or with an id; newest first. */
+  messages: async (
+    by: { phone: string } | { requestId: string } | { id: string },
+    limit: number,
+  ): Promise<{ id: string; accountId: string; requestId: string }[]> => {
+    const query = db<Row>('messages')
+      .select('id', 'account_id', 'request_id')
+      .orderBy('id', 'desc')
+      .limit(limit);
+    if ('phone' in by) query.where({ phone: by.phone });
+    else if ('requestId' in by) query.where({ request_id: by.requestId });
+    else query.where({ id: idBytes(by.id) });
+    return (await query).map(toMessageRef);
+  },
+
+  /** Messages of an account that failed within the last week, newest first. */
+  recentFailures: async (accountId: string, now: number, limit: number) => {
+    const rows = await db<Row>('messages')
+      .where({ account_id: idBytes(accountId), status: 'failed' })
+      .where('id', '>=', idBytes(idAt(now - 7 * day)))
+      .orderBy('id', 'desc')
+      .limit(limit)
+      .select('id', 'account_id', 'request_id');
+    return rows.map(toMessageRef);
+  },
+
+  /** Connected numbers: the broken ones first, then the newest. */
+  numbers: async (limit: number): Promise<ConnectedNumber[]> => {
+    const rows = await db<Row>('whatsapp_connections as c')
+      .join('accounts as a', 'a.id', 'c.account_id')
+      .orderBy([
+        { column: 'c.status', order: 'desc' },
+        { column: 'c.connected_at', order: 'desc' },
+      ])
+      .limit(limit)
+      .select('c.*', 'a.name');
+    return (rows as Row[]).map(toNumber);
+  },
+});
+
+export const createLookupStore = (db: Database) => ({ ...accounts(db), ...messages(db) });

@@ -1,0 +1,189 @@
+// Accounts, the platform and messages over the ops listener: found, looked at, changed, and every change on record.
+import test from 'ava';
+import { type Ops, startOps } from '../support/ops.ts';
+import { type Customer, eventually, type Stack, startStack } from '../support/stack.ts';
+
+let stack: Stack;
+let ops: Ops;
+let customer: Customer;
+
+test.before(async () => {
+  stack = await startStack('opsaccounts', { settings: { REACHABILITY_WINDOW_MS: '0' } });
+  ops = await startOps(stack);
+  customer = await stack.customer({ money: 100 });
+});
+
+test.after.always(async () => {
+  await ops?.close();
+  await stack?.close();
+});
+
+const pathOf = (rest = ''): string => `/ops/api/accounts/${customer.accountId}${rest}`;
+const heard = () => new Promise((done) => setTimeout(done, 1_000));
+const lastAct = async () => (await ops.get('/ops/api/audit?limit=1')).data.items[0];
+
+test.serial('accounts are found by id, e-mail, phone and name, page by page', async (t) => {
+  const other = await stack.customer({ money: 0 });
+  const ids = async (q: string): Promise<string[]> =>
+    (await ops.get(`/ops/api/accounts?q=${encodeURIComponent(q)}`)).data.items.map(
+      ({ id }: { id: string }) => id,
+    );
+  t.deepEqual(await ids(customer.accountId), [customer.accountId]);
+  t.deepEqual(await ids(customer.email.slice(0, -8)), [customer.accountId]);
+  t.deepEqual((await ids('ustome')).slice(0, 2), [other.accountId, customer.accountId]);
+  t.true((await ids('+1415555')).includes(customer.accountId));
+  t.deepEqual(await ids('100%'), []);
+  t.deepEqual(await ids('nobody@nowhere'), []);
+  const first = (await ops.get('/ops/api/accounts?q=Customer&limit=1')).data;
+  t.is(first.items[0].id, other.accountId);
+  const second = (await ops.get(`/ops/api/accounts?q=Customer&limit=1&before=${first.next_before}`))
+    .data;
+  t.is(second.items[0].id, customer.accountId);
+  t.is(second.items[0].phone, '+1415*****00');
+});
+
+test.serial(
+  'an account shows state, balance, limits and what failed lately; no whole number anywhere',
+  async (t) => {
+    const phone = stack.phone();
+    await phone.behave({ whatsapp: 'unreachable_sync' });
+    t.is((await customer.live.send(phone.number)).status, 409);
+    const { data, text } = await eventually(t, async () => {
+      const answer = await ops.get(pathOf());
+      return answer.data.recent_failures.length > 0 ? answer : undefined;
+    });
+    t.like(data, { status: 'active', plan: 'trial', balance: 100, email: customer.email });
+    t.is(data.billing.balance, 100);
+    t.truthy(data.limits);
+    t.like(data.recent_failures[0], { failure_reason: 'not_on_channel', status: 'failed' });
+    t.false(text.includes(phone.number));
+    t.is((await ops.get('/ops/api/accounts/0192f0c1-7a3b-7c4d-8e5f-0123456789ab')).status, 404);
+  },
+);
+
+test.serial('suspended everywhere within a second, and taken back', async (t) => {
+  const suspended = await ops.post(pathOf('/suspend'), { reason: 'spam' });
+  t.like(suspended.data, { status: 'suspended', suspended_reason: 'spam' });
+  await heard();
+  t.is((await customer.live.send(stack.phone().number)).error.code, 'ACCOUNT_SUSPENDED');
+  t.like(await lastAct(), {
+    actor: 'Tester',
+    action: 'account.suspend',
+    subject: customer.accountId,
+    status: 'done',
+    detail: { reason: 'spam' },
+  });
+  t.like((await ops.post(pathOf('/reinstate'))).data, { status: 'active', suspended_reason: null });
+  await heard();
+  t.is((await customer.live.send(stack.phone().number)).status, 200);
+  t.is((await ops.post(pathOf('/suspend'), {})).status, 400);
+});
+
+test.serial('credit and corrections are booked once under one reference', async (t) => {
+  const body = { amount: 12.5, reference: 'bank-1', note: 'Wire' };
+  t.is((await ops.post(pathOf('/credit'), body)).data.account.balance, 112.5);
+  t.is((await ops.post(pathOf('/credit'), body)).data.account.balance, 112.5);
+  const down = await ops.post(pathOf('/credit'), { kind: 'adjust', amount: -2.5, note: null });
+  t.is(down.data.account.balance, 110);
+  t.like(await lastAct(), { action: 'account.adjust', detail: { amount: -2.5 }, status: 'done' });
+  for (const amount of [0, -1, 1e9, 0.0000001, '5']) {
+    t.is((await ops.post(pathOf('/credit'), { amount, note: null })).status, 400, String(amount));
+  }
+  t.is((await ops.get(pathOf())).data.balance, 110);
+  const books = await ops.post('/ops/api/reconcile');
+  t.like(books.data, { agree: true, difference_count: 0 });
+});
+
+test.serial('an own price, and the platform’s: what a send costs within a second', async (t) => {
+  const own = await ops.post(pathOf('/price'), { country: 'US', price: 0.011 });
+  t.deepEqual(own.data.prices, [{ country: 'US', price: 0.011, source: 'account' }]);
+  const platform = await ops.post('/ops/api/platform/price', {
+    country: 'DE',
+    price: 0.09,
+    cost: 0.05,
+  });
+  t.like(platform.data.prices[0], { country: 'DE', price: 0.09, cost: 0.05 });
+  const listed = await customer.live.get('/v1/clients/pricing');
+  t.is((listed.data.items as unknown[]).length, 2);
+  t.deepEqual((await ops.post(pathOf('/price'), { country: 'US', price: null })).data.prices, []);
+  t.is((await ops.post(pathOf('/price'), { country: 'us', price: 1 })).status, 400);
+});
+
+test.serial('switches: the shared number paused for one account and for all', async (t) => {
+  t.true((await ops.post(pathOf('/shared-number'), { paused: true })).data.shared_number_paused);
+  await heard();
+  t.is((await customer.live.send(stack.phone().number)).error.code, 'CENTRAL_WHATSAPP_PAUSED');
+  await ops.post(pathOf('/shared-number'), { paused: false });
+  const all = await ops.post('/ops/api/platform/switch', { name: 'shared_number', paused: true });
+  t.like(all.data.switches[0], { name: 'shared_number', paused: true });
+  await heard();
+  t.is((await customer.live.send(stack.phone().number)).error.code, 'CENTRAL_WHATSAPP_PAUSED');
+  await ops.post('/ops/api/platform/switch', { name: 'shared_number', paused: false });
+  await heard();
+  t.is((await customer.live.send(stack.phone().number)).status, 200);
+  t.is(
+    (await ops.post('/ops/api/platform/switch', { name: 'everything', paused: true })).status,
+    400,
+  );
+});
+
+test.serial('a message is found by id, phone and request id, and tells its timeline', async (t) => {
+  const phone = stack.phone();
+  const sent = await customer.live.send(phone.number, { 'X-Request-Id': 'ops-lookup-1' });
+  const id = String(sent.data.message_id);
+  await customer.live.verify(phone.number, await phone.code());
+  for (const q of [id, id.slice(4), phone.number, 'ops-lookup-1']) {
+    const found = await eventually(t, async () => {
+      const { items } = (await ops.post('/ops/api/messages/search', { q })).data;
+      return items.length > 0 ? items : undefined;
+    });
+    t.is(found[0].message_id, id, q);
+    t.is(found[0].request_id, 'ops-lookup-1');
+    t.not(found[0].phone, phone.number);
+  }
+  const one = await eventually(t, async () => {
+    const { data } = await ops.get(`/ops/api/messages/${id}`);
+    return data?.steps.some(({ type }: { type: string }) => type === 'otp.verified')
+      ? data
+      : undefined;
+  });
+  const steps = one.steps.map(({ type }: { type: string }) => type);
+  t.is(steps[0], 'otp.requested');
+  t.true(steps.includes('otp.sent'));
+  t.is(one.message.account_id, customer.accountId);
+  t.is((await ops.get('/ops/api/messages/otp_nothing')).status, 404);
+  t.deepEqual((await ops.post('/ops/api/messages/search', { q: 'nothing' })).data.items, []);
+});
+
+test.serial('a request for capacity waits for its review', async (t) => {
+  const wish = {
+    ...{ requested_sustained_per_minute: 2_000, requested_burst_per_10_seconds: 600 },
+    ...{ expected_sustained_per_minute: 1_500, expected_peak_per_minute: 1_800 },
+    business_justification: 'We grow quickly and need more room for our sign-ups.',
+  };
+  const asked = await customer.live.post('/v1/clients/capacity-requests', wish);
+  if (asked.status !== 201) return t.log(`skipped: ${asked.text}`);
+  const { items } = (await ops.get('/ops/api/capacity')).data;
+  t.is(items[0].account_id, customer.accountId);
+  const path = pathOf(`/capacity/${items[0].id}`);
+  t.is((await ops.post(path, { per_minute: 100_000_000, note: null })).status, 400);
+  const done = await ops.post(path, { per_minute: 2_000, note: 'Fine' });
+  t.is(done.data.status, 'approved', done.text);
+  t.deepEqual((await ops.get('/ops/api/capacity')).data.items, []);
+  t.is((await ops.post(path, { per_minute: 2_000, note: null })).status, 404);
+});
+
+test.serial(
+  'what fails is on record as failed, and what cannot be recorded is not done',
+  async (t) => {
+    const path = `/ops/api/accounts/${customer.accountId}/capacity/0192f0c1-7a3b-7c4d-8e5f-0123456789ab`;
+    t.is((await ops.post(path, { per_minute: null, note: null })).status, 404);
+    const { insert } = ops.app.audit;
+    ops.app.audit.insert = () =>
+      Promise.reject(Object.assign(new Error('gone'), { code: 'ECONNREFUSED' }));
+    const refused = await ops.post(pathOf('/suspend'), { reason: 'x' });
+    ops.app.audit.insert = insert;
+    t.is(refused.status, 503);
+    t.is((await ops.get(pathOf())).data.status, 'active');
+  },
+);

@@ -1,0 +1,149 @@
+// The channels: what operators see of each, and what a pause does to sends on every process.
+import test from 'ava';
+import { foldTallies } from '../../lib/sender/tally-rules.ts';
+import { linkTelegram } from '../support/control.ts';
+import { type Ops, startOps } from '../support/ops.ts';
+import { type Customer, eventually, type Stack, startStack } from '../support/stack.ts';
+
+let stack: Stack;
+let ops: Ops;
+let customer: Customer;
+
+test.before(async () => {
+  stack = await startStack('opschannels', { settings: { REACHABILITY_WINDOW_MS: '0' } });
+  ops = await startOps(stack);
+  customer = await stack.customer();
+});
+
+test.after.always(async () => {
+  await ops?.close();
+  await stack?.close();
+});
+
+const channelOf = async (kind: string) =>
+  (await ops.get('/ops/api/channels')).data.items.find(
+    (one: { kind: string }) => one.kind === kind,
+  );
+
+/** Runs `work` while a channel is paused, and resumes it whatever happens. */
+const whilePaused = async (body: object, work: () => Promise<void>): Promise<void> => {
+  const paused = await ops.post('/ops/api/channels/pause', body);
+  if (paused.status !== 200) throw new Error(paused.text);
+  const shown = (await ops.get('/ops/api/channels')).data.items;
+  if (!('number' in body) && !shown.some(({ status }: { status: string }) => status === 'paused')) {
+    throw new Error('the pause is not shown at once');
+  }
+  // Processes hear of it within a second.
+  await new Promise((done) => setTimeout(done, 1_000));
+  try {
+    await work();
+  } finally {
+    await ops.post('/ops/api/channels/resume', body);
+    await new Promise((done) => setTimeout(done, 1_000));
+  }
+};
+
+test.serial('calls are counted by outcome, class and latency', async (t) => {
+  for (let n = 0; n < 3; n++) t.is((await customer.live.send(stack.phone().number)).status, 200);
+  const bad = stack.phone();
+  await bad.behave({ whatsapp: 'template_not_approved' });
+  t.not((await customer.live.send(bad.number)).status, 200);
+  const shared = await eventually(t, async () => {
+    const one = await channelOf('shared');
+    return one.last_hour.calls >= 4 ? one : undefined;
+  });
+  t.like(shared, { channel: 'whatsapp', status: 'ok', id: stack.config.whatsappPhoneNumberId });
+  t.like(shared.last_hour, { calls: 4, accepted: 3, refused: 1, unknown: 0, success_rate: 0.75 });
+  t.is(shared.last_hour.errors[0].class, 'template');
+  t.true(shared.last_hour.p95_ms >= shared.last_hour.p50_ms);
+  t.is(shared.last_hour.minutes.length, 60);
+  t.like(await channelOf('bot'), { channel: 'telegram', status: 'ok' });
+});
+
+test.serial(
+  'WhatsApp paused: nothing goes out, callers hear CENTRAL_WHATSAPP_PAUSED or get the fallback',
+  async (t) => {
+    const linked = stack.phone();
+    await linkTelegram(customer, linked);
+    await whilePaused({ channel: 'whatsapp', note: 'incident 7' }, async () => {
+      const phone = stack.phone();
+      const refused = await customer.live.send(phone.number);
+      t.is(refused.error.code, 'CENTRAL_WHATSAPP_PAUSED', refused.text);
+      t.is(refused.status, 503);
+      t.truthy(refused.headers.get('retry-after'));
+      t.deepEqual(await phone.messages(), []);
+      t.is((await customer.live.send(linked.number)).status, 200);
+      t.is((await linked.messages())[0]?.channel, 'telegram');
+      t.is((await customer.test.send('+14155550111')).status, 200);
+      t.is((await channelOf('shared')).status, 'paused');
+      const health = await stack.anybody.get('/health/channels');
+      t.like(health.data.whatsapp, { status: 'paused' });
+      t.like(health.data.telegram, { status: 'ok' });
+    });
+    t.is((await customer.live.send(stack.phone().number)).status, 200);
+    const log = (await ops.get('/ops/api/audit?subject=whatsapp')).data.items;
+    t.deepEqual(
+      log.map(({ action }: { action: string }) => action),
+      ['channel.resume', 'channel.pause'],
+    );
+    t.like(log[1], { actor: 'Tester', status: 'done', detail: { note: 'incident 7' } });
+  },
+);
+
+test.serial('one number can be paused by itself', async (t) => {
+  const number = stack.config.whatsappPhoneNumberId;
+  await whilePaused({ channel: 'whatsapp', number: '99999999999' }, async () => {
+    t.is((await customer.live.send(stack.phone().number)).status, 200);
+  });
+  await whilePaused({ channel: 'whatsapp', number }, async () => {
+    t.is((await customer.live.send(stack.phone().number)).error.code, 'CENTRAL_WHATSAPP_PAUSED');
+  });
+  t.is((await ops.post('/ops/api/channels/pause', { channel: 'telegram', number })).status, 400);
+});
+
+test.serial(
+  'Telegram paused: who waits for the fallback hears TELEGRAM_UNAVAILABLE, and nothing goes out',
+  async (t) => {
+    const phone = stack.phone();
+    await linkTelegram(customer, phone);
+    const before = (await phone.messages()).length;
+    await phone.behave({ whatsapp: 'unreachable_sync' });
+    await whilePaused({ channel: 'telegram' }, async () => {
+      const refused = await customer.live.send(phone.number);
+      t.is(refused.error.code, 'TELEGRAM_UNAVAILABLE', refused.text);
+      t.is((await phone.messages()).length, before);
+      t.like((await stack.anybody.get('/health/channels')).data.telegram, { status: 'paused' });
+    });
+  },
+);
+
+test('classes of latency become quantiles, refusals become classes of errors', (t) => {
+  const view = foldTallies([
+    {
+      at: 0,
+      fields: [
+        ['accepted', 8],
+        ['refused:throttle:130429', 1],
+        ['b:50', 8],
+        ['b:100', 1],
+        ['ms', 400],
+      ],
+    },
+    {
+      at: 60_000,
+      fields: [
+        ['unknown', 1],
+        ['b:more', 1],
+        ['ms', 9_600],
+      ],
+    },
+  ]);
+  t.like(view, { calls: 10, accepted: 8, refused: 1, unknown: 1, successRate: 0.8, meanMs: 1_000 });
+  t.like(view, { p50Ms: 50, p95Ms: 10_000 });
+  t.deepEqual(view.errors, [{ class: 'throttle', code: 130429, count: 1 }]);
+  t.deepEqual(view.minutes, [
+    { at: 0, calls: 9, failed: 1 },
+    { at: 60_000, calls: 1, failed: 1 },
+  ]);
+  t.like(foldTallies([]), { calls: 0, successRate: null, p50Ms: null });
+});
