@@ -74,13 +74,14 @@ const traced = (deps: Deps, ctx: Context, next: Next): Promise<string | undefine
   const attributes = { 'http.request.method': ctx.method };
   return tracing.span({ kind: 'server', name: ctx.method, attributes, parent }, async (span) => {
     await answered(deps, ctx, next);
-    const { route, requestId, errorCode = '' } = ctx.state;
+    const { route, requestId, errorCode } = ctx.state;
     span.rename(`${ctx.method} ${route}`);
     span.set({
       ...{ 'http.route': route, 'http.response.status_code': ctx.status },
-      ...{ 'tessera.request_id': requestId, 'error.type': errorCode },
+      'tessera.request_id': requestId,
+      ...(errorCode === undefined ? {} : { 'error.type': errorCode }),
     });
-    if (ctx.status >= 500) span.fail(errorCode);
+    if (ctx.status >= 500) span.fail(errorCode ?? String(ctx.status));
     return traceIdOf(tracing.traceparent());
   });
 };
@@ -97,7 +98,8 @@ export const requestContext =
     ctx.set('Cache-Control', 'no-store');
     ctx.set('X-Content-Type-Options', 'nosniff');
     activity.requests++;
-    let traceId: string | undefined;
+    // A caller's trace is named in the log even when it is not continued.
+    let traceId = traceIdOf(ctx.get('traceparent'));
     if (tracing.on) traceId = await traced(deps, ctx, next);
     else await answered(deps, ctx, next);
     activity.requests--;

@@ -23,7 +23,10 @@ const lineOf = (about: Record<string, unknown>) =>
 test('a send leaves one line of its request and one of its job, about the same message', async (t) => {
   const customer = await stack.customer();
   const phone = stack.phone();
-  const sent = await customer.live.send(phone.number);
+  const traceId = 'a'.repeat(32);
+  const sent = await customer.live.send(phone.number, {
+    traceparent: `00-${traceId}-${'b'.repeat(16)}-01`,
+  });
   const requestId = sent.headers.get('x-request-id');
   const about = {
     ...{ request_id: requestId, account_id: customer.accountId, mode: 'live' },
@@ -35,6 +38,7 @@ test('a send leaves one line of its request and one of its job, about the same m
     ...{ level: 'info', method: 'POST', route: '/v1/otp/send', status: 200 },
     ...{ key_id: customer.liveKeyId, message_id: sent.data.message_id },
   });
+  t.is(request.trace_id, traceId);
   t.is(typeof request.ms, 'number');
   const job = await eventually(t, () => lineOf({ msg: 'job', request_id: requestId }));
   t.like(job, { ...about, job: 'whatsapp.send', outcome: 'done', attempt: 1 });
