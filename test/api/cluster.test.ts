@@ -39,3 +39,14 @@ test('links are issued, redeemed and used', async (t) => {
   );
   t.is((await customer.live.send(phone.number)).status, 200);
 });
+
+test('the processes report themselves', async (t) => {
+  const pulses = await eventually(t, async () => {
+    const found = await stack.api.pulses.readPulses();
+    return found.length === 2 ? found : undefined;
+  });
+  t.deepEqual(
+    pulses.map(({ name, state }) => `${name} ${state}`),
+    ['api alive', 'workers alive'],
+  );
+});

@@ -64,6 +64,23 @@ test.serial('the depth of every queue is what the broker says of it', async (t) 
   },
 );
 
+test.serial(
+  'a limit that is decided without Redis is counted, and so is the loss of the engine',
+  async (t) => {
+    const { live } = await stack.customer();
+    const sent = await live.send(stack.phone().number);
+    const before = await stack.api.metrics.registry.metrics();
+    t.notRegex(before, /tessera_redis_failopen_total\{limit="status_message"\} [1-9]/);
+    stack.lines?.redis.cut();
+    await live.get(`/v1/otp/status/${sent.data.message_id}`);
+    stack.lines?.redis.mend();
+    const after = await stack.api.metrics.registry.metrics();
+    t.regex(after, /tessera_redis_failopen_total\{limit="status_message"\} 1\n/);
+    t.regex(after, /tessera_outages_total\{engine="redis"\} 1\n/);
+    await eventually(t, () => (stack.api.redis.isReady() ? true : undefined));
+  },
+);
+
 test.serial('an engine that is away ends readiness and leaves liveness alone', async (t) => {
   t.like(await ops.get('/ready'), { status: 200, data: { status: 'ok' } });
   stack.lines?.redis.cut();
