@@ -1,0 +1,169 @@
+// Channels, the platform, messages and the books on the command line.
+import type { Answered } from './client.ts';
+import { CommandError, exitCodes } from './client.ts';
+import { type Command, type Given, type Outcome, pathTo, textOf } from './command.ts';
+import { type Cell, facts, table } from './table.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: answers of our own listener, shown as they are
+type Row = Record<string, any>;
+const itemsOf = (data: Answered): Row[] => data.items as Row[];
+const percent = (share: number | null): string =>
+  share === null ? '-' : `${(share * 100).toFixed(1)}%`;
+
+const channels: Command = {
+  name: 'channels',
+  usage: '',
+  about: 'WhatsApp (shared and connected numbers) and Telegram in the last hour.',
+  run: async ({ client }) => {
+    const data = await client.get('/channels');
+    const rows = itemsOf(data).map((one): Cell[] => [
+      ...[one.channel, one.kind, one.id, one.status, one.last_hour.calls],
+      ...[percent(one.last_hour.success_rate), one.last_hour.p50_ms, one.last_hour.p95_ms],
+      one.quality_rating,
+      one.last_hour.errors
+        .map((error: Row) => `${error.class}/${error.code} ${error.count}`)
+        .join(', ') || null,
+    ]);
+    const titles = [
+      'CHANNEL',
+      'KIND',
+      'NUMBER',
+      'STATUS',
+      'CALLS',
+      'SUCCESS',
+      'P50 MS',
+      'P95 MS',
+      'QUALITY',
+      'ERRORS',
+    ];
+    return { data, text: table(titles, rows) };
+  },
+};
+
+const pausing = (name: 'pause' | 'resume', about: string): Command => ({
+  name,
+  usage: 'whatsapp|telegram',
+  about,
+  least: 1,
+  options: {
+    number: { type: 'string', about: 'only this number of WhatsApp' },
+    note: { type: 'string', about: 'why, for the audit log' },
+  },
+  run: async ({ client, words: [channel], values }) => {
+    const [number, note] = [textOf(values, 'number'), textOf(values, 'note')];
+    const body = { channel, ...(number && { number }), ...(note && { note }) };
+    const data = await client.post(`/channels/${name}`, body);
+    return {
+      data,
+      text: `${channel}${number ? ` ${number}` : ''}: ${data.paused ? 'paused' : 'sends'}\n`,
+    };
+  },
+});
+
+const platform: Command = {
+  name: 'platform',
+  usage: '',
+  about: 'Switches, prices, and the guard against pumping.',
+  run: async ({ client }) => {
+    const data = await client.get('/platform');
+    const { switches, prices, pumping_guard: guard } = data as Row;
+    const text = [
+      table(
+        ['SWITCH', 'PAUSED', 'SINCE'],
+        switches.map((one: Row) => [one.name, one.paused, one.since]),
+      ),
+      facts([
+        ['guard against pumping', guard.mode],
+        ['held prefixes', guard.held.length],
+        ['price elsewhere', (data as Row).default_price],
+      ]),
+      table(
+        ['COUNTRY', 'USD', 'COST'],
+        prices.map((one: Row) => [one.country, one.price, one.cost]),
+      ),
+    ];
+    return { data, text: text.join('\n') };
+  },
+};
+
+const change: Command = {
+  name: 'switch',
+  usage: 'shared_number|trial on|off',
+  about: 'Lets the shared number or the trial go on for everybody, or pauses it.',
+  least: 2,
+  run: async ({ client, words: [name, state] }) => {
+    if (state !== 'on' && state !== 'off') {
+      throw new CommandError('switch: on or off?', exitCodes.usage);
+    }
+    const data = await client.post('/platform/switch', { name, paused: state === 'off' });
+    return { data, text: `${name}: ${state}\n` };
+  },
+};
+
+const timeline = async ({ client }: Given, id: string): Promise<Outcome> => {
+  const data = await client.get(pathTo`/messages/${id}`);
+  const message = data.message as Row;
+  const steps = (data.steps as Row[]).map((one): Cell[] => [
+    one.at,
+    one.type,
+    one.channel,
+    one.reason,
+  ]);
+  const head = facts([
+    ...([
+      ['message', message.message_id],
+      ['account', message.account_id],
+    ] as const),
+    ...([
+      ['phone', message.phone],
+      ['status', message.status],
+      ['request', message.request_id],
+    ] as const),
+  ]);
+  return { data, text: `${head}\n${table(['AT', 'STEP', 'CHANNEL', 'REASON'], steps)}` };
+};
+
+const message: Command = {
+  name: 'message',
+  usage: 'ID|PHONE|REQUEST',
+  about: 'Messages by id, phone number or request id; one alone with its timeline.',
+  least: 1,
+  run: async (given) => {
+    const data = await given.client.post('/messages/search', { q: given.words.join(' ') });
+    const found = itemsOf(data);
+    if (found.length === 0) throw new CommandError('No such message.');
+    const [first] = found;
+    if (found.length === 1 && first) return timeline(given, first.message_id);
+    const rows = found.map((one): Cell[] => [
+      ...[one.message_id, one.created_at, one.phone, one.status, one.channel, one.failure_reason],
+    ]);
+    return {
+      data,
+      text: table(['MESSAGE', 'CREATED', 'PHONE', 'STATUS', 'CHANNEL', 'REASON'], rows),
+    };
+  },
+};
+
+const reconcile: Command = {
+  name: 'reconcile',
+  usage: '',
+  about: 'Proves the books; exit code 1 when they do not agree.',
+  run: async ({ client }) => {
+    const data = await client.post('/reconcile');
+    const rows = (data.differences as Row[]).map((one): Cell[] => [
+      one.check,
+      one.account_id,
+      one.detail,
+    ]);
+    const head = `${data.accounts} accounts, through ${data.through}: ${data.agree ? 'the books agree' : `${data.difference_count} differences`}\n`;
+    const text = rows.length > 0 ? head + table(['NOT SO', 'ACCOUNT', 'DETAIL'], rows) : head;
+    return { data, text, ok: data.agree === true };
+  },
+};
+
+export const platformCommands: readonly Command[] = [
+  channels,
+  pausing('pause', 'Sends nothing more over a channel, or over one number.'),
+  pausing('resume', 'Lets it send again.'),
+  ...[platform, change, message, reconcile],
+];
