@@ -32,6 +32,8 @@ export const limitTexts: Record<string, string> = {
   sustained: 'The tier of the account; grows with a review.',
   hourly: 'Sixty times the sustained rate.',
   telegram_link: 'Every call issues a fresh link, so few are needed.',
+  telegram_link_burst: 'As for sends: smooths peaks of links issued and forgotten.',
+  telegram_link_account: 'As for sends, without the pause between two for one recipient.',
   status_message: 'Webhooks tell sooner than polling.',
   status_account: 'All look-ups of one account together.',
   read: 'Lists, analytics, billing and other reads of one account together.',

@@ -8,6 +8,7 @@ import { fromMessageId } from '../../lib/kernel/ids.ts';
 import { integer, nullable, object, oneOf, text } from '../../lib/kernel/schema.ts';
 import type { Principal } from '../../lib/keys/rules.ts';
 import { rateLimitHeaders, refusalExtras } from '../../lib/limits/answers.ts';
+import { takeRead } from '../../lib/limits/reads.ts';
 import type { Tier } from '../../lib/limits/rules.ts';
 import { issueLink, unlinkRecipient } from '../../lib/links/issue.ts';
 import { failureReasons, type Origin } from '../../lib/messages/rules.ts';
@@ -132,14 +133,13 @@ const verify = route({
   },
 });
 
-const takeRead = async (
-  app: ApiApp,
-  { principal, body }: { principal: Principal; body: { phone: string } },
-): Promise<void> => {
-  const { accountId, mode } = principal;
-  const recipient = app.recipients.ofRecipient(accountId, mode, body.phone);
-  const read = await app.reads.take('telegram_link', recipient);
-  if (!read.admitted) throw fail('RATE_LIMIT_EXCEEDED', refusalExtras(read.refusal));
+/** Counts a call about links for its account: in a burst, and over time. */
+const takeLinkCall = async (app: ApiApp, { accountId, mode }: Principal): Promise<void> => {
+  const account = `${mode}:${accountId}`;
+  await Promise.all([
+    takeRead(app.reads, 'telegram_link_burst', account),
+    takeRead(app.reads, 'telegram_link_account', account),
+  ]);
 };
 
 const link = route({
@@ -153,8 +153,10 @@ const link = route({
     expires_in: integer().description('Seconds the link is valid.').example(900),
   }),
   handle: async (app, request) => {
-    await takeRead(app, request);
     const { accountId, mode } = request.principal;
+    const recipient = app.recipients.ofRecipient(accountId, mode, request.body.phone);
+    await takeRead(app.reads, 'telegram_link', recipient);
+    await takeLinkCall(app, request.principal);
     const { url, expiresIn } = await issueLink(app.sends, {
       ...{ accountId, mode, phone: request.body.phone, requestId: request.requestId },
     });
@@ -169,6 +171,7 @@ const unlink = route({
   data: object({ unlinked: yesNo().description('False when none was linked.') }),
   handle: async (app, { principal, body }) => {
     const { accountId, mode } = principal;
+    await takeLinkCall(app, principal);
     const recipient = { accountId, mode, phone: body.phone };
     return { unlinked: await unlinkRecipient(app.sends, recipient) };
   },

@@ -186,6 +186,16 @@ export const readTable = [
     dimension: 'recipient',
     group: 'accountPhone',
   }),
+  row('telegram_link_burst', 100, 10 * second, {
+    ...guarding('telegram_link', 'tb', 'Same account (telegram-link and its DELETE, burst)'),
+    reason: 'burst',
+  }),
+  row(
+    'telegram_link_account',
+    300,
+    minute,
+    guarding('telegram_link', 'ta', 'Same account (telegram-link and its DELETE)'),
+  ),
   row('status_message', 60, minute, guarding('status', 'sm', 'Same message (status look-up)')),
   row('status_account', 600, minute, guarding('status', 'sa', 'Same account (status look-up)')),
   row('read', 120, minute, guarding('read', 'r', 'Same account (reads)')),

@@ -1,5 +1,5 @@
 // Links in Redis for their fifteen minutes, linked recipients and proven phones in MySQL.
-import type { Database } from '../infra/mysql.ts';
+import { type Database, type Transaction, withLockRetry } from '../infra/mysql.ts';
 import { defineScript, type RedisClient } from '../infra/redis.ts';
 import { idBytes, idText, newId } from '../kernel/ids.ts';
 import type { Mode, Origin } from '../messages/rules.ts';
@@ -28,6 +28,10 @@ return {link, done or '0', fresh, redis.call('PTTL', KEYS[1])}`;
 /** A code that could not be delivered: how it was made, and when it was asked for (ms). */
 export type Attempt = { origin: Origin; at: number };
 
+// A link may end while it is redeemed; a mark on it then would be one without an end.
+const markDone = `
+if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[1], 'done', '1') end`;
+
 /** `freshId` is the id of the message that its redemption may bring: the same each time it is redeemed. */
 export type Redeemed = { link: Link; done: boolean; freshId: string; leftMs: number };
 
@@ -37,6 +41,7 @@ const linkTokens = (redis: RedisClient, prefix: string) => {
     lua: redeem,
     keys: 1,
   });
+  const mark = defineScript<null>(redis, { name: 'linkDone', lua: markDone, keys: 1 });
   const tokenKey = (hash: string) => `${prefix}link:{${hash}}`;
   const chatKey = (chatId: number) => `${prefix}linkchat:{${chatId}}`;
   const attemptKey = (recipient: string) => `${prefix}attempt:{${recipient}}`;
@@ -62,7 +67,7 @@ const linkTokens = (redis: RedisClient, prefix: string) => {
     pendingOf: (chatId: number): Promise<string | null> => redis.get(chatKey(chatId)),
 
     finish: async (hash: string, chatId: number): Promise<void> => {
-      await redis.hset(tokenKey(hash), 'done', '1');
+      await mark([tokenKey(hash)], []);
       await redis.del(chatKey(chatId));
     },
 
@@ -89,6 +94,23 @@ const linkedChats = (db: Database, redis: RedisClient, prefix: string) => {
     phone,
   });
 
+  const remember = (recipientKey: string, chat: number | string) =>
+    redis.set(cacheKey(recipientKey), chat, 'PX', chatCacheMs);
+
+  /** Changes row and cache under the row's lock, so that both see the changes in the same order. */
+  const changing = async <T>(
+    recipientKey: string,
+    change: (trx: Transaction) => Promise<T>,
+  ): Promise<T> => {
+    try {
+      return await withLockRetry(() => db.transaction(change));
+    } catch (error) {
+      // Nobody knows what holds now; the next look asks MySQL.
+      await redis.del(cacheKey(recipientKey)).catch(() => undefined);
+      throw error;
+    }
+  };
+
   return {
     /** The chat linked for a recipient (`recipientKey` is its key); MySQL is asked on a miss. */
     chatOf: async (recipient: Recipient, recipientKey: string): Promise<number | undefined> => {
@@ -97,28 +119,38 @@ const linkedChats = (db: Database, redis: RedisClient, prefix: string) => {
       const row = await db<{ chat_id: number }>('telegram_links')
         .where(where(recipient))
         .first('chat_id');
-      await redis.set(cacheKey(recipientKey), row ? row.chat_id : unknownChat, 'PX', chatCacheMs);
+      // Whoever changed it meanwhile has written what holds now: an older look does not replace it.
+      const seen = row ? row.chat_id : unknownChat;
+      await redis.set(cacheKey(recipientKey), seen, 'PX', chatCacheMs, 'NX');
       return row === undefined ? undefined : Number(row.chat_id);
     },
 
-    link: async (recipient: Recipient, recipientKey: string, chat: LinkedChat): Promise<void> => {
-      await db('telegram_links')
-        .insert({
-          ...where(recipient),
-          chat_id: chat.chatId,
-          proof: chat.proof,
-          linked_at: chat.at,
-        })
-        .onConflict(['account_id', 'mode', 'phone'])
-        .merge(['chat_id', 'proof', 'linked_at']);
-      await redis.del(cacheKey(recipientKey));
-    },
+    link: (recipient: Recipient, recipientKey: string, chat: LinkedChat): Promise<void> =>
+      changing(recipientKey, async (trx) => {
+        await trx('telegram_links')
+          .insert({
+            ...where(recipient),
+            chat_id: chat.chatId,
+            proof: chat.proof,
+            linked_at: chat.at,
+          })
+          .onConflict(['account_id', 'mode', 'phone'])
+          .merge(['chat_id', 'proof', 'linked_at']);
+        await remember(recipientKey, chat.chatId);
+      }),
 
     /** Answers false when nothing was linked. */
     unlink: async (recipient: Recipient, recipientKey: string): Promise<boolean> => {
-      const gone = await db('telegram_links').where(where(recipient)).delete();
-      await redis.del(cacheKey(recipientKey));
-      return gone > 0;
+      const before = await redis.get(cacheKey(recipientKey));
+      const gone = await changing(recipientKey, async (trx) => {
+        const count = await trx('telegram_links').where(where(recipient)).delete();
+        if (count > 0) await remember(recipientKey, unknownChat);
+        return count > 0;
+      });
+      // Known before, and not to MySQL: a link whose end got lost.
+      const stray = !gone && before !== null && before !== unknownChat;
+      if (stray) await redis.del(cacheKey(recipientKey));
+      return gone;
     },
 
     /** All recipients a chat stands for. */

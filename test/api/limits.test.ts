@@ -235,6 +235,20 @@ test.serial(
   },
 );
 
+test.serial('links of one account, issued and forgotten, have a burst of their own', async (t) => {
+  const [customer, other] = await Promise.all([stack.customer(), stack.customer()]);
+  const forget = () =>
+    customer.live.call('DELETE', '/v1/otp/telegram-link', { body: { phone: aNumber() } });
+  const issue = (by = customer.live) => by.post('/v1/otp/telegram-link', { phone: aNumber() });
+  const calls = Array.from({ length: 100 }, (_, index) => (index % 2 ? issue() : forget()));
+  t.true((await Promise.all(calls)).every(({ status }) => status === 200));
+  const burst = { dimension: 'account', reason: 'burst', limit: 100, window_seconds: 10 };
+  await refuses(t, issue, burst, [1, 10]);
+  await refuses(t, forget, burst, [1, 10]);
+  t.is((await issue(customer.test)).status, 200, 'test calls count for themselves');
+  t.is((await issue(other.live)).status, 200);
+});
+
 test.serial('look-ups and links have their own limits', async (t) => {
   const customer = await stack.customer();
   const phone = aNumber();
