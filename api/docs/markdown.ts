@@ -42,6 +42,29 @@ const nameHeadings = (tokens: Token[]): Heading[] =>
     return [{ level: Number(token.tag.slice(1)), id, text }];
   });
 
+const roles: Record<string, string> = {
+  thead_open: 'rowgroup',
+  tbody_open: 'rowgroup',
+  tr_open: 'row',
+  th_open: 'columnheader',
+  td_open: 'cell',
+};
+
+/** Tells each cell its column's name: on a phone the rows are stacked, which takes the roles away from them, too. */
+const nameCells = (tokens: Token[]): void => {
+  let names: string[] = [];
+  let column = 0;
+  tokens.forEach((token, index) => {
+    const role = roles[token.type];
+    if (role) token.attrSet('role', role);
+    if (token.type === 'table_open') names = [];
+    if (token.type === 'tr_open') column = 0;
+    if (token.type === 'th_open')
+      names.push((tokens[index + 1]?.content ?? '').replaceAll('`', ''));
+    if (token.type === 'td_open') token.attrSet('data-label', names[column++] ?? '');
+  });
+};
+
 /** A renderer; nothing of the text is taken for HTML. */
 export const createMarkdown = () => {
   const markdown = new MarkdownIt({ html: false, linkify: false });
@@ -50,7 +73,7 @@ export const createMarkdown = () => {
     return fence(content, info.split(' ')[0] ?? '');
   };
   markdown.renderer.rules.table_open = () =>
-    '<div class="table" role="region" aria-label="Table" tabindex="0"><table>';
+    '<div class="table" role="region" aria-label="Table" tabindex="0"><table role="table">';
   markdown.renderer.rules.table_close = () => '</table></div>';
   markdown.renderer.rules.heading_close = (tokens, index) => {
     const open = tokens[index - 2];
@@ -60,6 +83,7 @@ export const createMarkdown = () => {
   };
   return (source: string): Rendered => {
     const tokens = markdown.parse(source, {});
+    nameCells(tokens);
     const headings = nameHeadings(tokens);
     return { html: markdown.renderer.render(tokens, markdown.options, {}), headings };
   };

@@ -17,7 +17,7 @@ export const playgroundForm = (facts: Facts): string => {
   const live = facts.playground === 'live';
   const hint = live
     ? 'A real message goes out: use a phone of yours.'
-    : 'Nothing goes out: any number will do. It is sent nowhere.';
+    : 'Nothing goes out: any number will do.';
   return `<div class="try" id="playground" data-delivery="${facts.playground}">
 <noscript><p class="note">This page needs JavaScript; the calls below work without.</p></noscript>
 <div class="try-forms">

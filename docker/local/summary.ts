@@ -61,6 +61,7 @@ export const printStack = (stack: Stack, told: { folder: string; seconds: string
     `Tessera is up after ${told.seconds} s.`,
     '',
     row('Public API', `${stack.api}   (described at ${stack.api}/openapi.json)`),
+    row('Documentation', `${stack.api}/docs`),
     row('Simulated phones', stack.sim),
     ...(stack.ops ? [row('Ops console', `${stack.ops}/ops   (token: ${stack.ops_token})`)] : []),
     row('Demo account', `${stack.account.email}   password: ${stack.account.password}`),

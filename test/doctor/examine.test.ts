@@ -1,6 +1,8 @@
 // The doctor at a running installation: a sound one, and one thing broken at a time.
 import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import { describeFindings, examine } from '../../lib/doctor/examine.ts';
@@ -276,3 +278,40 @@ test.serial('as a command it prints a page or JSON, and ends with 0, 1 or 2', as
   t.is(asked.code, 2);
   t.regex(asked.stderr, /--json and --strict, not --fast/);
 });
+
+test.serial(
+  'without settings of its own it examines the stack that runs in the folder',
+  async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'tessera-doctor-'));
+    const { mysqlUrl: mysql, redisUrl: redis, amqpUrls: amqp } = stack.config;
+    const engines = { mysql, redis, amqp };
+    const running = { api: stack.url, ops: null, sim: stack.sim.url, engines };
+    const key = (name: string) => env[name] ?? '';
+    const [botId, botToken] = key('TELEGRAM_BOT_TOKEN').split(':');
+    const secrets = {
+      ...{ codePepper: key('CODE_PEPPERS'), phonePepper: key('PHONE_PEPPER') },
+      ...{ sealingKey: key('SEALING_KEYS'), totpKey: key('TOTP_KEYS') },
+      whatsappPhoneNumberId: key('WHATSAPP_PHONE_NUMBER_ID'),
+      whatsappWabaId: key('WHATSAPP_WABA_ID'),
+      whatsappAccessToken: key('WHATSAPP_ACCESS_TOKEN'),
+      ...{ whatsappAppSecret: 'x', whatsappVerifyToken: 'x', telegramWebhookSecret: 'x' },
+      ...{ telegramBotId: botId, telegramBotToken: botToken },
+    };
+    try {
+      writeFileSync(join(folder, 'stack.json'), JSON.stringify(running));
+      writeFileSync(join(folder, 'secrets.json'), JSON.stringify(secrets));
+      const none = { MYSQL_URL: '', REDIS_URL: '', AMQP_URL: '', TELEGRAM_BOT_USERNAME: '' };
+      const looked = await run(['--json'], { ...none, TESSERA_STATE: folder });
+      const { findings } = JSON.parse(looked.stdout) as { findings: Finding[] };
+      const codes = findings.map(({ code }) => code);
+      for (const code of ['settings.sound', 'schema.current', 'queue.flows', 'whatsapp.template']) {
+        t.true(codes.includes(code), `${code}: ${looked.stdout}`);
+      }
+      const nowhere = await run([], { ...none, TESSERA_STATE: tmpdir() });
+      t.is(nowhere.code, 1);
+      t.regex(nowhere.stdout, /error {4}MYSQL_URL is required/);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  },
+);
