@@ -31,7 +31,7 @@ export type Runs = Chore & {
 const actions = { redrive: 'dead.redrive', purge: 'dead.purge' } as const;
 const saveEveryMs = 1_000;
 /** A run that has not been heard of for this long ended with its process. */
-const lostAfterMs = 10_000;
+const lostAfterMs = 5_000;
 
 type Running = {
   entry: AuditEntry;

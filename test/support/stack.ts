@@ -37,6 +37,8 @@ export type Stack = {
   api: ApiApp;
   worker: WorkerApp;
   config: Config;
+  /** What `config` was read from: for processes of their own. */
+  env: Record<string, string>;
   sim: Awaited<ReturnType<typeof createSimulators>>;
   url: string;
   /** A phone nobody else uses. */
@@ -96,7 +98,8 @@ export const startStack = async (name: string, options: StackOptions = {}): Prom
     amqp: lines?.amqp.through(vhost.url) ?? vhost.url,
     prefix: `t${uniqueName('').replaceAll('_', '-').slice(-16)}:`,
   };
-  const config = loadConfig(testEnvironment(engines, sim.url, options.settings));
+  const env = testEnvironment(engines, sim.url, options.settings);
+  const config = loadConfig(env);
   const common = { config, log, clock };
   const worker = await createWorkerApp({ ...common, processName: 'workers' });
   const api = await createApiApp({ ...common, processName: 'api' });
@@ -143,7 +146,19 @@ export const startStack = async (name: string, options: StackOptions = {}): Prom
   };
 
   return {
-    ...{ api, worker, config, sim, url, lines, customer, sessionOf, startWorkers, stopWorkers },
+    ...{
+      api,
+      worker,
+      config,
+      env,
+      sim,
+      url,
+      lines,
+      customer,
+      sessionOf,
+      startWorkers,
+      stopWorkers,
+    },
     phone: () => createPhone(sim.url),
     anybody: createClient(url, undefined),
     close: async () => {
