@@ -26,6 +26,8 @@ const addresses = (doors: Doors, engines: Engines): Record<string, string> => ({
   WHATSAPP_BASE_URL: local(doors.sim, '/graph'),
   TELEGRAM_BASE_URL: local(doors.sim, '/telegram'),
   STRIPE_BASE_URL: local(doors.sim),
+  // The demo account's webhooks go to the receiver beside the simulated phones, and nowhere else on this machine.
+  WEBHOOK_ALLOWED_HOSTS: `127.0.0.1:${doors.sim}`,
 });
 
 const secrets = ({ secret }: State): Record<string, string> => ({
@@ -77,12 +79,11 @@ export const buildEnvironment = (given: {
 }): NodeJS.ProcessEnv => {
   const { env, state, doors, engines } = given;
   const own = inherited(env);
-  const { WHATSAPP_BASE_URL, TELEGRAM_BASE_URL, STRIPE_BASE_URL, ...fixed } = addresses(
-    doors,
-    engines,
-  );
+  const all = addresses(doors, engines);
+  const { WHATSAPP_BASE_URL, TELEGRAM_BASE_URL, STRIPE_BASE_URL, ...more } = all;
+  const { WEBHOOK_ALLOWED_HOSTS, ...fixed } = more;
   return {
-    ...{ WHATSAPP_BASE_URL, TELEGRAM_BASE_URL, STRIPE_BASE_URL },
+    ...{ WHATSAPP_BASE_URL, TELEGRAM_BASE_URL, STRIPE_BASE_URL, WEBHOOK_ALLOWED_HOSTS },
     ...standards(),
     ...secrets(state),
     ...providers(state),

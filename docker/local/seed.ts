@@ -2,18 +2,21 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createPasswords } from '../../lib/accounts/passwords.ts';
-import { createAccountStore } from '../../lib/accounts/store.ts';
+import type { Account } from '../../lib/accounts/rules.ts';
+import { type AccountStore, createAccountStore } from '../../lib/accounts/store.ts';
+import { signingSecrets } from '../../lib/accounts/webhook-secret.ts';
 import { createLedgerStore, type LedgerStore } from '../../lib/billing/ledger-store.ts';
 import type { Posting } from '../../lib/billing/rules.ts';
-import { createMysql } from '../../lib/infra/mysql.ts';
+import { createMysql, type Database } from '../../lib/infra/mysql.ts';
 import { systemClock } from '../../lib/kernel/clock.ts';
 import { loadConfig } from '../../lib/kernel/config.ts';
-import { createSealer, randomToken } from '../../lib/kernel/secrets.ts';
+import { createSealer, randomToken, type Sealer } from '../../lib/kernel/secrets.ts';
 import { issueKey } from '../../lib/keys/issue.ts';
 import { keyHash } from '../../lib/keys/rules.ts';
 import { createKeyStore } from '../../lib/keys/store.ts';
 import { type CreateDeps, createAccount } from '../../lib/signup/create.ts';
 import { createSignupStore } from '../../lib/signup/store.ts';
+import { createWebhookStore } from '../../lib/webhooks/store.ts';
 
 type Demo = {
   account: { email: string; password: string };
@@ -70,11 +73,29 @@ const fund = async (ledger: LedgerStore, accountId: string): Promise<void> => {
   await ledger.post([posting], now);
 };
 
+/**
+ * Points the account at the receiver beside the simulated phones, which gets the secret; an address that its owner has
+ * set stays. Each start sets it again, so that what was held goes out.
+ */
+const pointAtReceiver = async (
+  deps: { accounts: AccountStore; sealer: Sealer; db: Database; folder: string },
+  account: Account,
+): Promise<void> => {
+  const [secret] = await signingSecrets({ ...deps, clock: systemClock }, account.id);
+  if (secret) await writeFile(join(deps.folder, 'webhook-secret'), secret, { mode: 0o600 });
+  const { SIM_PORT } = process.env;
+  if (!SIM_PORT || account.webhookUrl?.startsWith('https://')) return;
+  const url = `http://127.0.0.1:${SIM_PORT}/receiver`;
+  await deps.accounts.change(account.id, { webhookUrl: url });
+  await createWebhookStore(deps.db).enable(account.id, systemClock.now());
+};
+
 const config = loadConfig(process.env);
 const db = createMysql({ url: config.mysqlUrl, pool: 1 });
 const passwords = createPasswords();
 try {
-  const file = join(process.env.TESSERA_STATE ?? '.local', 'demo.json');
+  const folder = process.env.TESSERA_STATE ?? '.local';
+  const file = join(folder, 'demo.json');
   const demo = await seed(
     {
       accounts: createAccountStore(db),
@@ -86,8 +107,13 @@ try {
     },
     await readDemo(file),
   );
-  const found = await createAccountStore(db).findByEmail(email);
-  if (found) await fund(createLedgerStore(db), found.account.id);
+  const accounts = createAccountStore(db);
+  const found = await accounts.findByEmail(email);
+  if (found) {
+    await fund(createLedgerStore(db), found.account.id);
+    const sealer = createSealer(config.sealingKeys);
+    await pointAtReceiver({ accounts, sealer, db, folder }, found.account);
+  }
   await writeFile(file, JSON.stringify(demo), { mode: 0o600 });
   process.stdout.write(`${JSON.stringify(demo)}\n`);
 } finally {

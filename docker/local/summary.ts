@@ -63,6 +63,7 @@ export const printStack = (stack: Stack, told: { folder: string; seconds: string
     row('Public API', `${stack.api}   (described at ${stack.api}/openapi.json)`),
     row('Documentation', `${stack.api}/docs`),
     row('Simulated phones', stack.sim),
+    row('Webhook receiver', `${stack.sim}/receiver   (the demo account's events arrive here)`),
     ...(stack.ops ? [row('Ops console', `${stack.ops}/ops   (token: ${stack.ops_token})`)] : []),
     row('Demo account', `${stack.account.email}   password: ${stack.account.password}`),
     row('Live key', `${stack.keys.live}   (reaches the simulated phones)`),

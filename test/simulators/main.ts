@@ -1,4 +1,5 @@
 // Starts the provider simulators from the environment; ends on SIGTERM or SIGINT.
+import { join } from 'node:path';
 import { createSimulators } from './server.ts';
 
 const { env } = process;
@@ -32,6 +33,7 @@ const simulators = await createSimulators({
     secretKey: env.STRIPE_SECRET_KEY ?? '',
     webhookSecret: env.STRIPE_WEBHOOK_SECRET ?? '',
   },
+  receiverSecretFile: env.TESSERA_STATE && join(env.TESSERA_STATE, 'webhook-secret'),
 });
 
 process.stdout.write(`Simulated phones are ready at ${simulators.url}\n`);

@@ -15,7 +15,8 @@ const maxChangesPerTick = 120;
 const pingEveryMs = 15_000;
 const maxUnsentBytes = 1 << 20;
 
-const policy =
+/** What the pages of the simulators may load: themselves alone. */
+export const pagePolicy =
   "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'";
 
 const bubbleBody = ({ seq, channel, by, code, text, atMs }: Bubble) => ({
@@ -101,7 +102,7 @@ export const createPage = ({ phones, timers }: { phones: Phones; timers: Timers 
       method: 'GET',
       path: '/',
       handle: ({ response }) => {
-        const headers = { 'content-security-policy': policy, 'cache-control': 'no-cache' };
+        const headers = { 'content-security-policy': pagePolicy, 'cache-control': 'no-cache' };
         response.writeHead(200, { 'content-type': 'text/html; charset=utf-8', ...headers });
         response.end(html);
         return answered;

@@ -8,6 +8,8 @@ import { createDeliveries } from './deliveries.ts';
 import { answered, createRouter, parseJsonObject, Refusal, readBody, sendJson } from './http.ts';
 import { createPage } from './page.ts';
 import { createPhones, parsePhone } from './phones.ts';
+import { createReceiver } from './receiver.ts';
+import { createReceiverPage } from './receiver-page.ts';
 import { createStats } from './stats.ts';
 import { createStripe, type StripeOptions } from './stripe.ts';
 import { type BotOptions, createTelegram } from './telegram.ts';
@@ -42,6 +44,8 @@ export type SimulatorOptions = {
   };
   telegram: BotOptions;
   stripe?: StripeOptions;
+  /** Where the secret of the receiver's account stands. */
+  receiverSecretFile?: string | undefined;
   clock?: Clock;
   /** Statuses due within this many ms go out in one POST. */
   statusBatchMs?: number;
@@ -100,6 +104,8 @@ const createParts = (options: SimulatorOptions, apiUrl: () => string) => {
   const { stripe: stripeOptions = { secretKey: '', webhookSecret: '' } } = options;
   const stripe = createStripe({ options: stripeOptions, clock, stats, apiUrl });
   const page = createPage({ phones, timers });
+  const receiver = createReceiver({ clock, timers, secretFile: options.receiverSecretFile });
+  const receiverPage = createReceiverPage({ receiver, timers });
 
   const reset = () => {
     const parts = [
@@ -114,8 +120,10 @@ const createParts = (options: SimulatorOptions, apiUrl: () => string) => {
       updates,
       turnstile,
       stripe,
+      receiver,
     ];
     for (const part of [...parts, deliveries.whatsapp, deliveries.telegram]) part.reset();
+    receiverPage.refresh();
   };
   const summaries = () => ({
     whatsapp: deliveries.whatsapp.summary(),
@@ -134,6 +142,7 @@ const createParts = (options: SimulatorOptions, apiUrl: () => string) => {
       }),
     },
     ...page.routes,
+    ...receiverPage.routes,
   ];
   return {
     ...{
@@ -148,6 +157,8 @@ const createParts = (options: SimulatorOptions, apiUrl: () => string) => {
       turnstile,
       stripe,
       page,
+      receiver,
+      receiverPage,
     },
     ...{ reset, router: createRouter(routes), summaries },
   };
@@ -171,6 +182,8 @@ const dispatch = (parts: Parts, request: IncomingMessage, response: ServerRespon
   if (url.startsWith('/telegram/')) return parts.telegram.handle(request, response);
   if (url.startsWith('/turnstile/v0/siteverify')) return parts.turnstile.handle(request, response);
   if (url.startsWith('/v1/checkout/sessions')) return parts.stripe.open(request, response);
+  if (url === '/receiver' && request.method === 'POST')
+    return parts.receiver.handle(request, response);
   return handleControl(parts, request, response);
 };
 
@@ -250,6 +263,7 @@ export const createSimulators = async (options: SimulatorOptions) => {
     close: async (): Promise<void> => {
       parts.timers.cancelAll();
       parts.page.close();
+      parts.receiverPage.close();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeAllConnections();
       await Promise.all([
