@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 
 export type Reader = {
   page: Page;
@@ -12,9 +12,6 @@ export type Reader = {
   bytes(): number;
   close(): Promise<void>;
 };
-
-export const launchBrowser = (): Promise<Browser> =>
-  chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
 
 /** A reader of the pages at `origin`. */
 export const openReader = async (
