@@ -16,6 +16,7 @@ const commands = {
   start: 'start.ts',
   test: 'test.ts',
   bench: 'bench.ts',
+  'bench:reports': 'bench-reports.ts',
   faults: 'faults.ts',
   engines: 'serve-engines.ts',
 };
