@@ -71,7 +71,11 @@ const overDays = (
   accountId: string,
   { from, to }: { from: number; to: number },
   by?: Dimension,
-): Promise<Tally[]> => totals.totals(accountId, { from, to, spanMs: day, by, modes: live });
+): Promise<Tally[]> =>
+  totals.totals(accountId, {
+    ...{ from, to, spanMs: day, by, modes: live },
+    latencies: by === 'country' || by === 'channel',
+  });
 
 /** GET /v1/clients/analytics. */
 export const analytics = async (deps: ReportDeps, accountId: string, days: number) => {

@@ -43,6 +43,9 @@ export const measures: readonly string[] = [
   ...[...deliver, ...verify].map(([name]) => name),
 ];
 
+/** Those that are no part of a histogram. */
+export const plainMeasures: readonly string[] = Object.keys(plain);
+
 /** The columns of the two histograms, in the order of the spans. */
 export const histogramColumns = {
   deliver: deliver.map(([name]) => name),

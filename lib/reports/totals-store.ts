@@ -2,7 +2,7 @@
 import type { Database } from '../infra/mysql.ts';
 import { day, hour } from '../kernel/clock.ts';
 import { idBytes } from '../kernel/ids.ts';
-import { addingSql, histogramColumns, measures } from './measures.ts';
+import { addingSql, histogramColumns, measures, plainMeasures } from './measures.ts';
 import type { Counts } from './rules.ts';
 
 type Row = Record<string, unknown>;
@@ -26,6 +26,8 @@ export type Asked = {
   by: Dimension | undefined;
   /** Live messages alone, or test messages too. */
   modes: readonly ('live' | 'test')[];
+  /** Latencies too: without them a quarter is read. */
+  latencies?: boolean;
 };
 
 const numbersOf = (row: Row, names: readonly string[]): number[] =>
@@ -50,14 +52,16 @@ export type TotalsStore = ReturnType<typeof createTotalsStore>;
 
 export const createTotalsStore = (db: Database) => ({
   /** The counts of an account's messages created in [from, to): one row per value of `by` that occurs, or one. */
-  totals: async (accountId: string, { from, to, spanMs, by, modes }: Asked): Promise<Tally[]> => {
+  totals: async (accountId: string, asked: Asked): Promise<Tally[]> => {
+    const { from, to, spanMs, by, modes, latencies } = asked;
+    const adding = addingSql(latencies ? measures : plainMeasures);
     const unit = spanMs === hour ? 'hour' : 'day';
     const unitMs = spanMs === hour ? hour : day;
     const column = by === 'time' ? unit : by;
     const named = column === undefined ? '' : `${column} AS ${by}, `;
     const grouped = column === undefined ? '' : `GROUP BY ${column} ORDER BY NULL`;
     const [rows] = (await db.raw(
-      `SELECT ${named}${addingSql()} FROM rollup_${unit}s
+      `SELECT ${named}${adding} FROM rollup_${unit}s
        WHERE account_id = ? AND mode IN (?) AND ${unit} >= ? AND ${unit} < ? ${grouped}`,
       [
         idBytes(accountId),

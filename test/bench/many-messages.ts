@@ -9,6 +9,7 @@ import { createRollupStore, everyAccount } from '../../lib/reports/rollup-store.
 export const spanDays = 175;
 const otherAccounts = 199;
 const chunk = 50_000;
+const atOnce = 3;
 
 const countries = "'US','EG','DE','SA','GB','FR','IN','BR','NG','JO'";
 
@@ -40,11 +41,11 @@ const makeAccounts = async (db: Database, named: readonly string[]): Promise<voi
   await db('bench_accounts').insert(ids.map((id, n) => ({ n, id: idBytes(id) })));
 };
 
-type Filling = { big: Buffer; start: number; step: number; from: number };
+type Filling = { big: Buffer; start: number; step: number; from: number; count: number };
 
 const rowsSql = (every: number): string =>
   `(SELECT i, IF(i DIV ${every} % 2 = 0, :big, a.id) AS account_id, ${idSql} AS id, ${millis} AS at
-    FROM (SELECT :from + n * ${every} AS i FROM bench_numbers) numbers
+    FROM (SELECT :from + n * ${every} AS i FROM bench_numbers WHERE :from + n * ${every} < :count) numbers
     JOIN bench_accounts a ON a.n = (i DIV ${every * 2}) % ${otherAccounts} ORDER BY i) made`;
 
 const messagesSql = `INSERT INTO messages (id, account_id, mode, origin, phone, country, request_id, plan, price_micros,
@@ -79,9 +80,14 @@ export const fillMessages = async (
   await makeNumbers(db);
   await makeAccounts(db, others);
   const start = now - spanDays * day;
-  const fill = { big: idBytes(big), start, step: (spanDays * day) / count };
-  for (let from = 0; from < count; from += chunk) {
-    await db.raw(messagesSql, { ...fill, from } satisfies Filling);
+  const fill = { big: idBytes(big), start, step: (spanDays * day) / count, count };
+  for (let from = 0; from < count; from += chunk * atOnce) {
+    const chunks = Array.from({ length: atOnce }, (_, index) => from + index * chunk);
+    await Promise.all(
+      chunks
+        .filter((first) => first < count)
+        .map((first) => db.raw(messagesSql, { ...fill, from: first } satisfies Filling)),
+    );
   }
   for (let from = 0; from < count; from += chunk * 10) {
     await db.raw(totpSql, { ...fill, from } satisfies Filling);
