@@ -22,11 +22,13 @@ const written: readonly (readonly [path: string, section: string, label?: string
   ['sandbox', 'Begin', 'Sandbox'],
   ['resend-and-fallback', 'How it works'],
   ['idempotency', 'How it works'],
+  ['totp', 'How it works'],
   ['webhooks', 'How it works'],
   ['limits', 'How it works'],
   ['pricing', 'How it works'],
   ['whatsapp', 'Going live'],
   ['telegram', 'Going live'],
+  ['identity-servers', 'Going live'],
   ['self-hosting', 'Going live'],
   ['settings', 'Reference'],
 ];
