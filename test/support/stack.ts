@@ -3,6 +3,7 @@ import type { ExecutionContext } from 'ava';
 import { type Listening, listen } from '../../api/listen.ts';
 import { type ApiApp, createApiApp, createWorkerApp, type WorkerApp } from '../../lib/app.ts';
 import { createMysql } from '../../lib/infra/mysql.ts';
+import type { Broker } from '../../lib/infra/queue/broker.ts';
 import { type Clock, systemClock } from '../../lib/kernel/clock.ts';
 import { type Config, loadConfig } from '../../lib/kernel/config.ts';
 import { type Log, silentLog } from '../../lib/kernel/log.ts';
@@ -51,6 +52,8 @@ export type Stack = {
   lines: Record<'mysql' | 'redis' | 'amqp', Line> | undefined;
   /** Calls without a key. */
   anybody: Client;
+  /** Publishes also what its consumer will not take; every other publish is held against its job's schema. */
+  publishUnchecked: Broker['publish'];
   stopWorkers(...names: string[]): Promise<void>;
   startWorkers(...names: string[]): Promise<void>;
   close(): Promise<void>;
@@ -103,6 +106,7 @@ export const startStack = async (name: string, options: StackOptions = {}): Prom
   const common = { config, log, clock };
   const worker = await createWorkerApp({ ...common, processName: 'workers' });
   const api = await createApiApp({ ...common, processName: 'api' });
+  const publishUnchecked = api.broker.publish;
   const misfits = [checkPublishes(api.broker), checkPublishes(worker.broker)];
   const listening: Listening = await listen(api);
   const url = `http://127.0.0.1:${listening.port}`;
@@ -161,6 +165,7 @@ export const startStack = async (name: string, options: StackOptions = {}): Prom
     },
     phone: () => createPhone(sim.url),
     anybody: createClient(url, undefined),
+    publishUnchecked,
     close: async () => {
       await sim.close();
       await listening.close();
