@@ -19,7 +19,7 @@ export const priceRows = ({
   floorMinimumDaily,
 }: Facts): string =>
   table(
-    ['', 'Here'],
+    ['What', 'Here'],
     [
       ['Price of a verification in countries without one of their own', usd(priceMicros)],
       ['Price of a TOTP verification, on success', usd(totpPriceMicros)],
@@ -33,7 +33,7 @@ export const priceRows = ({
       ['Sends on the shared number in a UTC hour', sharedHourly.toLocaleString('en-US')],
       [
         'Safety floor',
-        `${floorDays} days in a row under ${floorRate * 100} % verified, each with at least ${floorMinimumDaily} settled messages`,
+        `${floorDays} days in a row under ${Math.round(floorRate * 100)} % verified, each with at least ${floorMinimumDaily} settled messages`,
       ],
     ],
   );
