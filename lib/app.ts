@@ -54,9 +54,9 @@ const openManagement = (config: Config) => {
 };
 
 /** What both sides of the guard against pumping share. */
-const guarding = ({ config, evidence }: House) => ({
+const guarding = ({ config, evidence, platform }: House) => ({
   store: evidence,
-  mode: config.fraudGuard,
+  mode: platform.guardMode,
   allowed: parseAllowed(config.fraudAllowedAccounts, config.fraudAllowedPrefixes),
 });
 

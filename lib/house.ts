@@ -44,6 +44,7 @@ import { createAnnouncer } from './messages/announce.ts';
 import { createHistory } from './messages/history.ts';
 import { createMessageStore } from './messages/store.ts';
 import { createLiveStore } from './otp/store.ts';
+import { createPlatform } from './platform/overrides.ts';
 import { watchEngines } from './pulse/engines.ts';
 import { createHeart } from './pulse/heart.ts';
 import { createLines, type Lines } from './pulse/lines.ts';
@@ -170,6 +171,7 @@ const openStores = (
     payers: createPaymentStore(db),
     credit: createCreditStore(redis, prefix),
     prices,
+    platform: createPlatform({ ...{ db, config, revocations, clock, log } }),
     books: createReconcileStore(db),
     floor: createFloorStore(db),
     reports: createReportStore(db),
@@ -205,7 +207,7 @@ const openMoney = (
       ...house,
       prices: createPrices({ ...house, everywhereMicros }),
       trialVerifications: config.trialVerifications,
-      sharedCountries: new Set(config.sharedCountries.split(',').filter(Boolean)),
+      sharedCountries: house.platform.sharedCountries,
       sharedHourly: config.sharedHourly,
     }),
   };
@@ -249,11 +251,12 @@ export const openHouse = async (options: AppOptions) => {
       .then(pulse.heart.start),
   ]);
   await stores.revocations.start();
-  await stores.pauses.start();
+  await Promise.all([stores.pauses.start(), stores.platform.start()]);
   const money = openMoney({ ...infra, ...stores, ...full });
   const close = async (): Promise<void> => {
     stores.revocations.stop();
     stores.pauses.stop();
+    stores.platform.stop();
     await money.poster.drain();
     await stores.announcer.drain();
     await stores.messages.drain();

@@ -47,7 +47,7 @@ const openGuard = (house: House) => {
   const { config, evidence: store, log } = house;
   return createPumpingGuard({
     ...house,
-    mode: config.fraudGuard,
+    mode: house.platform.guardMode,
     allowed: parseAllowed(config.fraudAllowedAccounts, config.fraudAllowedPrefixes),
     held: createHeldPrefixes({ store, log }),
     onDecision: () => undefined,

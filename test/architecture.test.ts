@@ -16,6 +16,7 @@ const row = [
   'lib/accounts',
   'lib/limits',
   'lib/keys',
+  'lib/platform',
   'lib/sessions',
   'lib/connections',
   'lib/signup',

@@ -33,7 +33,7 @@ export type QuoteDeps = {
   log: Log;
   trialVerifications: number;
   /** Countries the shared number serves; empty: all. */
-  sharedCountries: ReadonlySet<string>;
+  sharedCountries(): ReadonlySet<string>;
   sharedHourly: number;
 };
 
@@ -112,7 +112,8 @@ export const createQuotes = (deps: QuoteDeps): Quotes => {
   };
 
   const requireShared = async (accountId: string, country: string): Promise<void> => {
-    if (sharedCountries.size > 0 && !sharedCountries.has(country)) {
+    const served = sharedCountries();
+    if (served.size > 0 && !served.has(country)) {
       throw fail('CENTRAL_WHATSAPP_UNSUPPORTED_REGION');
     }
     const paused = await Promise.all([

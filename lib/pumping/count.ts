@@ -24,7 +24,8 @@ import type { PrefixTally, PumpingStore } from './store.ts';
 export type CounterDeps = {
   store: PumpingStore;
   recipients: RecipientKeys;
-  mode: GuardMode;
+  /** Operators may change it at any time. */
+  mode(): GuardMode;
   allowed: Allowed;
   clock: Clock;
   log: Log;
@@ -52,7 +53,7 @@ const logHold = ({ mode, log }: CounterDeps, sample: Keyed, hold: Hold): void =>
       ...{ settled: hold.settled, verified: hold.verified, level: hold.level },
       hold_seconds: (hold.until - hold.since) / second,
     },
-    mode === 'enforce' ? 'prefix held' : 'prefix would be held',
+    mode() === 'enforce' ? 'prefix held' : 'prefix would be held',
   );
 };
 
@@ -121,7 +122,7 @@ export const createPumpingCounter = (deps: CounterDeps): PumpingCounter => {
 
   return {
     count: async (events) => {
-      if (mode === 'off') return;
+      if (mode() === 'off') return;
       const now = clock.now();
       const messages = events
         .map((event) => settledBy(event, now))

@@ -19,7 +19,8 @@ import type { HeldPrefix } from './store.ts';
 export type GuardDeps = {
   held: HeldPrefixes;
   recipients: RecipientKeys;
-  mode: GuardMode;
+  /** Operators may change it at any time. */
+  mode(): GuardMode;
   allowed: Allowed;
   clock: Clock;
   log: Log;
@@ -61,13 +62,13 @@ export const createPumpingGuard = (deps: GuardDeps): PumpingGuard => {
   return {
     check: (caller, phone) => {
       const ofAccount = held.of(caller.accountId);
-      if (ofAccount === undefined || caller.mode !== 'live') return;
+      if (ofAccount === undefined || caller.mode !== 'live' || mode() === 'off') return;
       const prefixKey = recipients.ofPrefix(caller.accountId, prefixOf(phone));
       const hold = ofAccount.get(prefixKey);
       const now = clock.now();
       if (hold === undefined || hold.until <= now) return;
       if (isAllowed(allowed, caller.accountId, phone)) return;
-      if (mode === 'enforce') {
+      if (mode() === 'enforce') {
         decided('refused');
         const refusal = refusalOf(row, hold.until - now, now);
         throw fail('RATE_LIMIT_EXCEEDED', refusalExtras(refusal));
@@ -77,13 +78,11 @@ export const createPumpingGuard = (deps: GuardDeps): PumpingGuard => {
       log.info({ account_id: accountId, country, prefix }, 'send would be refused');
     },
     blocked: (accountId) => {
-      if (mode !== 'enforce' || allowed.accounts.has(accountId)) return [];
+      if (mode() !== 'enforce' || allowed.accounts.has(accountId)) return [];
       const now = clock.now();
       return [...(held.of(accountId)?.values() ?? [])].filter(({ until }) => until > now);
     },
-    start: async () => {
-      if (mode !== 'off') await held.start();
-    },
+    start: held.start,
     stop: held.stop,
   };
 };

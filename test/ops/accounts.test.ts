@@ -127,6 +127,34 @@ test.serial('switches: the shared number paused for one account and for all', as
   );
 });
 
+test.serial(
+  'countries of the shared number and the guard’s mode change for all processes, and back',
+  async (t) => {
+    const only = await ops.post('/ops/api/platform/countries', { countries: ['DE', 'FR'] });
+    t.deepEqual(only.data.shared_countries, ['DE', 'FR']);
+    await heard();
+    t.is(
+      (await customer.live.send(stack.phone().number)).error.code,
+      'CENTRAL_WHATSAPP_UNSUPPORTED_REGION',
+    );
+    t.deepEqual(
+      (await ops.post('/ops/api/platform/countries', { countries: null })).data.shared_countries,
+      [],
+    );
+    const shadow = await ops.post('/ops/api/platform/guard', { mode: 'shadow' });
+    t.is(shadow.data.pumping_guard.mode, 'shadow');
+    await heard();
+    t.is(stack.worker.platform.guardMode(), 'shadow');
+    t.is((await customer.live.send(stack.phone().number)).status, 200);
+    t.is(
+      (await ops.post('/ops/api/platform/guard', { mode: null })).data.pumping_guard.mode,
+      'enforce',
+    );
+    t.is((await ops.post('/ops/api/platform/guard', { mode: 'loud' })).status, 400);
+    t.is((await ops.post('/ops/api/platform/countries', { countries: ['de'] })).status, 400);
+  },
+);
+
 test.serial('a message is found by id, phone and request id, and tells its timeline', async (t) => {
   const phone = stack.phone();
   const sent = await customer.live.send(phone.number, { 'X-Request-Id': 'ops-lookup-1' });

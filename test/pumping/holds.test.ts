@@ -95,7 +95,7 @@ test('saying a hold again changes nothing, and holds that are over leave the set
 });
 
 test('shadow decides the same and says so', async (t) => {
-  const lane = createLane(server, { mode: 'shadow' });
+  const lane = createLane(server, { mode: () => 'shadow' });
   await lane.count(endings(30));
   t.is(lane.lines[0]?.message, 'prefix would be held');
   t.is((await lane.held()).length, 1);

@@ -25,7 +25,7 @@ export const createLane = (
   const prefix = `${server.prefix}${lanes++}:`;
   const store = createPumpingStore(server.redis, prefix);
   const deps: CounterDeps = {
-    ...{ store, recipients, log, mode: 'enforce', allowed: parseAllowed('', '') },
+    ...{ store, recipients, log, mode: () => 'enforce', allowed: parseAllowed('', '') },
     clock: { now: () => now },
     ...change,
   };

@@ -27,7 +27,7 @@ const createGuard = async (change: Partial<GuardDeps> = {}) => {
     log: silentLog,
   });
   const guard = createPumpingGuard({
-    ...{ held, recipients, mode: 'enforce', allowed: parseAllowed('', '') },
+    ...{ held, recipients, mode: () => 'enforce', allowed: parseAllowed('', '') },
     clock: { now: () => clock.time },
     log: { ...silentLog, info: (fields) => lines.push(fields) },
     ...change,
@@ -60,9 +60,9 @@ test('the allow-list, shadow mode and off let a held prefix pass; only shadow sa
     t.notThrows(() => guard.check(live, phone));
     guard.stop();
   }
-  const off = await createGuard({ mode: 'off' });
+  const off = await createGuard({ mode: () => 'off' });
   t.notThrows(() => off.check(live, phone));
-  const shadow = await createGuard({ mode: 'shadow' });
+  const shadow = await createGuard({ mode: () => 'shadow' });
   t.notThrows(() => shadow.check(live, phone));
   t.deepEqual(shadow.lines, [{ account_id: 'a1', country: 'US', prefix: '+1415*******' }]);
   shadow.stop();

@@ -1,8 +1,9 @@
 // What holds for the whole platform: switches, prices, held prefixes, the books.
 import { reconcile } from '../../../lib/billing/reconcile.ts';
 import { fromUsd, toUsd } from '../../../lib/kernel/money.ts';
-import { decimal, flag, nullable, object, oneOf, text } from '../../../lib/kernel/schema.ts';
+import { decimal, flag, list, nullable, object, oneOf, text } from '../../../lib/kernel/schema.ts';
 import type { OpsApp } from '../../../lib/ops-app.ts';
+import { setPlatform } from '../../../lib/platform/overrides.ts';
 import { act } from '../act.ts';
 import { isoOrNull } from '../fields.ts';
 import { opsRoute } from '../route.ts';
@@ -39,10 +40,10 @@ const describe = async (app: OpsApp) => {
       since: isoOrNull(paused.get(name)),
     })),
     trial_verifications: config.trialVerifications,
-    shared_countries: config.sharedCountries.split(',').filter(Boolean),
+    shared_countries: [...app.platform.sharedCountries()],
     default_price: toUsd(config.priceMicros),
     prices: await pricesOf(app),
-    pumping_guard: { mode: config.fraudGuard, held: await heldOf(app) },
+    pumping_guard: { mode: app.platform.guardMode(), held: await heldOf(app) },
   };
 };
 
@@ -64,6 +65,32 @@ const change = opsRoute({
       await app.prices.setPaused(name, paused, app.clock.now());
       await app.revocations.announce();
     });
+    return describe(app);
+  },
+});
+
+const countries = opsRoute({
+  ...{ method: 'POST', path: '/ops/api/platform/countries' },
+  summary: 'Countries the shared number serves; none: all. Null: those of the environment again.',
+  body: object({ countries: nullable(list(text().pattern(/^[A-Z]{2}$/)).max(250)) }),
+  handle: async (app, request) => {
+    const { countries: wanted } = request.body;
+    const what = { action: 'platform.countries', subject: 'shared_number', detail: request.body };
+    await act(app, request, what, () =>
+      setPlatform(app, 'shared_countries', wanted === null ? null : wanted.join(',')),
+    );
+    return describe(app);
+  },
+});
+
+const guard = opsRoute({
+  ...{ method: 'POST', path: '/ops/api/platform/guard' },
+  summary: 'How the guard against pumping works; null: as the environment says again.',
+  body: object({ mode: nullable(oneOf('off', 'shadow', 'enforce')) }),
+  handle: async (app, request) => {
+    const { mode } = request.body;
+    const what = { action: 'platform.guard', subject: 'fraud_guard', detail: { mode } };
+    await act(app, request, what, () => setPlatform(app, 'fraud_guard', mode));
     return describe(app);
   },
 });
@@ -104,4 +131,4 @@ const books = opsRoute({
   },
 });
 
-export const platformRoutes = [show, change, price, books];
+export const platformRoutes = [show, change, countries, guard, price, books];
