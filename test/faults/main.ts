@@ -6,11 +6,13 @@ import { countInvariants, type Invariant, readMessages, readQueues } from './inv
 import { type Load, seedKeys, startLoad } from './load.ts';
 import { script } from './script.ts';
 import { type Stand, startStand } from './stand.ts';
+import { countWebhooks } from './webhooks.ts';
 
 const { values } = parseArgs({
   options: {
     sends: { type: 'string', default: '12000' },
     rate: { type: 'string', default: '70' },
+    only: { type: 'string', default: 'messages,webhooks' },
     help: { type: 'boolean', default: false },
   },
 });
@@ -18,6 +20,8 @@ const { values } = parseArgs({
 const help = `npm run test:faults -- [options]
   --sends N   codes to send in all (12000)
   --rate N    codes a second (70)
+  --only P    one part: messages (all processes and engines, about ten minutes), or
+              webhooks (the webhook worker twenty times, about four)
 `;
 
 const say = (line: string): void => {
@@ -54,6 +58,14 @@ const countBy = (names: string[]): string =>
     .map(([name, all]) => `  ${String(all.length).padStart(7)}  ${name}`)
     .join('\n');
 
+const reportInvariants = (invariants: readonly Invariant[]): void => {
+  for (const { name, violations } of invariants) {
+    say(`${violations.length === 0 ? '✓' : '✗'} ${name}`);
+    for (const violation of violations.slice(0, 5)) say(`    ${violation}`);
+    if (violations.length > 5) say(`    … ${violations.length} in all`);
+  }
+};
+
 const report = ({ seen, verifies }: Load, invariants: Invariant[]): void => {
   say('\nAnswers to sends');
   say(countBy(seen.map(({ status, code }) => `${status || 'connection lost'} ${code ?? ''}`)));
@@ -61,10 +73,22 @@ const report = ({ seen, verifies }: Load, invariants: Invariant[]): void => {
   for (const [name, count] of Object.entries(verifies))
     say(`  ${String(count).padStart(7)}  ${name}`);
   say('');
-  for (const { name, violations } of invariants) {
-    say(`${violations.length === 0 ? '✓' : '✗'} ${name}`);
-    for (const violation of violations.slice(0, 5)) say(`    ${violation}`);
-    if (violations.length > 5) say(`    … ${violations.length} in all`);
+  reportInvariants(invariants);
+};
+
+const runWebhooks = async (folder: string): Promise<boolean> => {
+  // Its receivers are on this machine.
+  process.env.WEBHOOK_ALLOWED_HOSTS = '127.0.0.1';
+  // Thousands of jobs a minute would hide the line that says a worker is ready.
+  process.env.LOG_LEVEL = 'warn';
+  const stand = await startStand(join(folder, 'webhooks-stack'));
+  process.once('SIGINT', () => void stand.stop().then(() => process.exit(130)));
+  try {
+    const invariants = await countWebhooks(stand, say);
+    reportInvariants(invariants);
+    return invariants.every(({ violations }) => violations.length === 0);
+  } finally {
+    await stand.stop();
   }
 };
 
@@ -95,7 +119,10 @@ if (values.help) {
 } else {
   const folder = resolve(process.env.TESSERA_STATE ?? '.local', 'faults');
   mkdirSync(folder, { recursive: true });
-  const sound = await run(folder);
+  const parts = values.only.split(',');
+  const messages = parts.includes('messages') ? await run(folder) : true;
+  const webhooks = parts.includes('webhooks') ? await runWebhooks(folder) : true;
+  const sound = messages && webhooks;
   say(
     sound ? '\nNothing that must not happen has happened.' : '\nSomething happened that must not.',
   );
