@@ -3,6 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { newWebhookSecret, webhookSecretContext } from '../../lib/accounts/webhook-secret.ts';
 import type { Database } from '../../lib/infra/mysql.ts';
 import { isOutage } from '../../lib/infra/outages.ts';
 import { createBroker } from '../../lib/infra/queue/broker.ts';
@@ -11,6 +12,7 @@ import { systemClock } from '../../lib/kernel/clock.ts';
 import { loadConfig } from '../../lib/kernel/config.ts';
 import { idBytes, newId } from '../../lib/kernel/ids.ts';
 import { silentLog } from '../../lib/kernel/log.ts';
+import { createSealer, type Sealer } from '../../lib/kernel/secrets.ts';
 import { createAnnouncer } from '../../lib/messages/announce.ts';
 import { messageEvent } from '../../lib/messages/events.ts';
 import { render } from '../../lib/webhooks/render.ts';
@@ -56,7 +58,7 @@ type Receivers = {
   end(): void;
 };
 
-export const startReceivers = async (): Promise<Receivers> => {
+const startReceivers = async (): Promise<Receivers> => {
   const child: ChildProcess = fork(join(import.meta.dirname, 'webhook-receivers.ts'));
   const answer = async <K extends Report['kind']>(kind: K) => {
     const [report] = (await once(child, 'message')) as [Report];
@@ -75,7 +77,7 @@ export const startReceivers = async (): Promise<Receivers> => {
   };
 };
 
-export const openAnnouncer = async (env: NodeJS.ProcessEnv) => {
+const openAnnouncer = async (env: NodeJS.ProcessEnv) => {
   const broker = createBroker({
     ...{ urls: [loadConfig(env).amqpUrls], processName: 'bench', jobs: [...jobs] },
     ...{ log: silentLog, clock: systemClock, isOutage },
@@ -91,17 +93,23 @@ export const openAnnouncer = async (env: NodeJS.ProcessEnv) => {
   };
 };
 
-export type Stand = {
+type Stand = {
   receivers: Receivers;
   healthy: readonly string[];
   bad: readonly string[];
   announce(accountId: string): Promise<void>;
 };
 
-export const pointAt = async (db: Database, id: string, url: string): Promise<void> => {
+/** Gives an account an address and a secret, so that what is measured is signed. */
+const pointAt = async (
+  { db, sealer }: { db: Database; sealer: Sealer },
+  id: string,
+  url: string,
+): Promise<void> => {
+  const webhook_secret = sealer.seal(newWebhookSecret(), webhookSecretContext(id));
   await db('accounts')
     .where({ id: idBytes(id) })
-    .update({ webhook_url: url, webhook_changed_at: Date.now() });
+    .update({ webhook_url: url, webhook_changed_at: Date.now(), webhook_secret });
 };
 
 const p99Of = (values: readonly number[]): number => {
@@ -147,7 +155,7 @@ const measureWindow = async (stand: Stand, beside: () => Promise<unknown>, lost 
   return p99Of(arrived);
 };
 
-export const measureIsolation = async (stand: Stand) => {
+const measureIsolation = async (stand: Stand) => {
   await announceSteadily(stand, stand.healthy, { rate: perSecond, ms: warmupMs });
   await sleep(1_000);
   const aloneMs = await measureWindow(stand, async () => undefined);
@@ -175,7 +183,7 @@ const measureBare = async (port: number): Promise<number> => {
   return cpuMs;
 };
 
-export const measureThroughput = async (stand: Stand, workerPid: number) => {
+const measureThroughput = async (stand: Stand, workerPid: number) => {
   stand.receivers.tell({ kind: 'reset' });
   await sleep(settleMs);
   const before = cpuOf(workerPid) ?? 0;
@@ -206,14 +214,15 @@ export const measureWebhooks = async (given: {
   const { env, db, ids, workerPid } = given;
   const receivers = await startReceivers();
   const announcer = await openAnnouncer(env);
+  const sealer = createSealer(loadConfig(env).sealingKeys);
   const healthy = ids.slice(0, healthyCount);
   const bad = ids.slice(healthyCount, healthyCount + badCount);
   const stand: Stand = { receivers, healthy, bad, announce: announcer.announce };
   try {
     for (const [n, id] of healthy.entries())
-      await pointAt(db, id, `http://${healthyHost(n)}:${receivers.port}/ok/${n}`);
+      await pointAt({ db, sealer }, id, `http://${healthyHost(n)}:${receivers.port}/ok/${n}`);
     for (const [n, id] of bad.entries())
-      await pointAt(db, id, `http://${badHost(n)}:${receivers.port}/bad/${n}`);
+      await pointAt({ db, sealer }, id, `http://${badHost(n)}:${receivers.port}/bad/${n}`);
     const throughput = await measureThroughput(stand, workerPid);
     return { ...(await measureIsolation(stand)), ...throughput };
   } finally {
