@@ -13,9 +13,14 @@ let stack: Stack;
 let browser: Browser;
 const testing = browserPath() ? test : test.skip;
 
+// Errors of a browser or an engine may hold on to all of it, and a report of the failure walks what an error holds.
+const plainly = (error: unknown): never => {
+  throw new Error(error instanceof Error ? error.message : String(error));
+};
+
 test.before(async () => {
   if (!browserPath()) return;
-  [stack, browser] = await Promise.all([startStack('docs_browser'), openBrowser()]);
+  [stack, browser] = await Promise.all([startStack('docs_browser'), openBrowser()]).catch(plainly);
   await fetch(`${stack.url}/docs`);
 });
 test.after.always(async () => {
@@ -29,7 +34,7 @@ const reading = async (
 ): Promise<void> => {
   const reader = await openReader(browser, stack.url, options);
   try {
-    await work(reader);
+    await work(reader).catch(plainly);
   } finally {
     await reader.close();
   }
