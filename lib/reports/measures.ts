@@ -13,20 +13,23 @@ const spans = [...latencyBounds, undefined].map((to, index) => ({
   to,
 }));
 
+// COUNT counts in integers, where SUM of a condition adds decimals: several times as slow.
+const countOf = (condition: string): string => `COUNT(${condition} OR NULL)`;
+
 const histogram = (name: string, latency: string): [string, string][] =>
   spans.map(({ from, to }, index) => {
     const lower = from === undefined ? [] : [`${latency} > ${from}`];
     const upper = to === undefined ? [] : [`${latency} <= ${to}`];
-    return [`${name}_${index}`, `COALESCE(SUM(${[...lower, ...upper].join(' AND ')}), 0)`];
+    return [`${name}_${index}`, countOf([...lower, ...upper].join(' AND '))];
   });
 
 const plain = {
   requested: 'COUNT(*)',
-  accepted: 'SUM(accepted_at IS NOT NULL)',
-  delivered: `SUM(${arrived})`,
-  verified: "SUM(status = 'verified')",
-  failed: "SUM(status = 'failed')",
-  expired: "SUM(status = 'expired')",
+  accepted: 'COUNT(accepted_at)',
+  delivered: countOf(arrived),
+  verified: countOf("status = 'verified'"),
+  failed: countOf("status = 'failed'"),
+  expired: countOf("status = 'expired'"),
   spent_micros: `SUM(CASE WHEN plan = 'pay_per_success' AND status = 'verified' THEN price_micros
     WHEN plan = 'per_message' AND accepted_at IS NOT NULL AND status <> 'failed' THEN price_micros
     ELSE 0 END)`,
@@ -57,6 +60,12 @@ export const countingSql = [...Object.entries(plain), ...deliver, ...verify]
   .map(([name, sql]) => `${sql} AS ${name}`)
   .join(', ');
 
-/** Adds up rows of a rollup: `SUM(column) AS column, …`. */
-export const addingSql = (columns: readonly string[] = measures): string =>
-  columns.map((name) => `SUM(${name}) AS ${name}`).join(', ');
+/** Adds up rows of a rollup to be kept: `SUM(column) AS column, …`. */
+export const addingSql = measures.map((name) => `SUM(${name}) AS ${name}`).join(', ');
+
+/**
+ * The same to be shown, in floating point: four times as fast as decimals, and exact up to 2^53 (micro-USD: nine
+ * thousand million dollars).
+ */
+export const showingSql = (columns: readonly string[]): string =>
+  columns.map((name) => `SUM(${name} + 0E0) AS ${name}`).join(', ');

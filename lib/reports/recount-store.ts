@@ -85,7 +85,7 @@ export const createRecountStore = (db: Database) => ({
     db.transaction(async (trx) => {
       const from = day * hoursPerDay;
       const [summed] = (await trx.raw(
-        `SELECT ${names.join(', ')}, ${addingSql()} FROM rollup_hours
+        `SELECT ${names.join(', ')}, ${addingSql} FROM rollup_hours
          WHERE hour >= ? AND hour < ? GROUP BY ${names.join(', ')} ORDER BY NULL`,
         [from, from + hoursPerDay],
       )) as [Row[]];

@@ -71,7 +71,7 @@ const replaceDay = async (trx: Transaction, day: number, accounts: readonly stri
   await trx.raw(`DELETE FROM rollup_days WHERE day = ? ${sql}`, [day, ...whose]);
   await trx.raw(
     `INSERT INTO rollup_days (${columns.join(', ').replace('hour', 'day')})
-     SELECT account_id, mode, ${day}, channel, country, ${addingSql()} FROM rollup_hours
+     SELECT account_id, mode, ${day}, channel, country, ${addingSql} FROM rollup_hours
      WHERE hour >= ? AND hour < ? ${sql} GROUP BY account_id, mode, channel, country`,
     [day * hoursPerDay, (day + 1) * hoursPerDay, ...whose],
   );

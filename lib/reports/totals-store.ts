@@ -2,7 +2,7 @@
 import type { Database } from '../infra/mysql.ts';
 import { day, hour } from '../kernel/clock.ts';
 import { idBytes } from '../kernel/ids.ts';
-import { addingSql, histogramColumns, measures, plainMeasures } from './measures.ts';
+import { histogramColumns, measures, plainMeasures, showingSql } from './measures.ts';
 import type { Counts } from './rules.ts';
 
 type Row = Record<string, unknown>;
@@ -54,7 +54,7 @@ export const createTotalsStore = (db: Database) => ({
   /** The counts of an account's messages created in [from, to): one row per value of `by` that occurs, or one. */
   totals: async (accountId: string, asked: Asked): Promise<Tally[]> => {
     const { from, to, spanMs, by, modes, latencies } = asked;
-    const adding = addingSql(latencies ? measures : plainMeasures);
+    const adding = showingSql(latencies ? measures : plainMeasures);
     const unit = spanMs === hour ? 'hour' : 'day';
     const unitMs = spanMs === hour ? hour : day;
     const column = by === 'time' ? unit : by;

@@ -12,6 +12,8 @@ const { values } = parseArgs({
     small: { type: 'string', default: '50000' },
     rounds: { type: 'string', default: '60' },
     export: { type: 'string', default: '1000000' },
+    /** A regular expression: measure only the calls it fits. */
+    only: { type: 'string', default: '' },
   },
 });
 const rounds = Number(values.rounds);
@@ -68,7 +70,9 @@ const logs = [
 const analytics = ['', '/timeseries', '/funnel', '/channels'].flatMap((call) =>
   [1, 30, 365].map((period) => `analytics${call}?period=${period}`),
 );
-const paths = [...logs, ...analytics, 'limits'];
+const paths = [...logs, ...analytics, 'limits'].filter((path) =>
+  new RegExp(values.only).test(path),
+);
 
 const named = (path: string): string =>
   path
