@@ -164,7 +164,7 @@ test.serial('every analytics call, for short and long periods, and the limits', 
   t.true(statements.some(({ sql }) => sql.includes('rollup_hours')));
   t.true(statements.some(({ sql }) => sql.includes('rollup_days')));
   t.false(
-    statements.some(({ sql }) => /\bfrom `?messages\b[^]*group by/i.test(sql)),
+    statements.some(({ sql }) => /\bfrom `?messages\b[\s\S]*group by/i.test(sql)),
     'nothing is counted while somebody waits',
   );
   t.deepEqual(await findings(statements), []);
@@ -172,8 +172,9 @@ test.serial('every analytics call, for short and long periods, and the limits', 
 
 test.serial('a plan that sorts or reads everything is found', async (t) => {
   const bindings = [idBytes(customer.accountId)];
-  const sorted = 'SELECT * FROM messages WHERE account_id = ? ORDER BY phone LIMIT 5';
+  const sorted =
+    'SELECT * FROM messages FORCE INDEX (messages_by_account) WHERE account_id = ? ORDER BY phone';
   t.regex((await findings([{ sql: sorted, bindings }]))[0] ?? '', /^sorts messages/);
-  const whole = "SELECT * FROM messages WHERE phone = 'x'";
+  const whole = "SELECT * FROM messages WHERE price_micros = 7";
   t.regex((await findings([{ sql: whole, bindings: [] }]))[0] ?? '', /^reads all of messages/);
 });
