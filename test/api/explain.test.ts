@@ -175,6 +175,6 @@ test.serial('a plan that sorts or reads everything is found', async (t) => {
   const sorted =
     'SELECT * FROM messages FORCE INDEX (messages_by_account) WHERE account_id = ? ORDER BY phone';
   t.regex((await findings([{ sql: sorted, bindings }]))[0] ?? '', /^sorts messages/);
-  const whole = "SELECT * FROM messages WHERE price_micros = 7";
+  const whole = 'SELECT * FROM messages WHERE price_micros = 7';
   t.regex((await findings([{ sql: whole, bindings: [] }]))[0] ?? '', /^reads all of messages/);
 });
