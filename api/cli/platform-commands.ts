@@ -17,10 +17,14 @@ const channels: Command = {
   run: async ({ client }) => {
     const data = await client.get('/channels');
     const rows = itemsOf(data).map((one): Cell[] => [
-      ...[one.channel, one.kind, one.id, one.status, one.last_hour.calls],
-      ...[percent(one.last_hour.success_rate), one.last_hour.p50_ms, one.last_hour.p95_ms],
+      ...[one.channel, one.kind, one.id, one.status, one.last_hour?.calls],
+      ...[
+        percent(one.last_hour?.success_rate ?? null),
+        one.last_hour?.p50_ms,
+        one.last_hour?.p95_ms,
+      ],
       one.quality_rating,
-      one.last_hour.errors
+      (one.last_hour?.errors ?? [])
         .map((error: Row) => `${error.class}/${error.code} ${error.count}`)
         .join(', ') || null,
     ]);

@@ -29,7 +29,7 @@ export type ChannelView = {
   /** The number at WhatsApp; `telegram` for the bot. */
   id: string;
   kind: 'shared' | 'own' | 'bot';
-  status: 'ok' | 'degraded' | 'paused' | 'down' | 'not_configured';
+  status: 'ok' | 'degraded' | 'paused' | 'down' | 'not_configured' | 'unknown';
   /** Since when it is in this status, ms; null when nobody knows. */
   since: number | null;
   account: { id: string; name: string } | null;
@@ -38,7 +38,8 @@ export type ChannelView = {
   brokenReason: string | null;
   /** What the workers decided by themselves. */
   breaker: { state: string; since: string | null };
-  hour: TallyView;
+  /** Null while Redis cannot be asked. */
+  hour: TallyView | null;
 };
 
 const shownMinutes = 60;
@@ -72,13 +73,15 @@ type Subject = Pick<
   'channel' | 'id' | 'kind' | 'account' | 'displayPhoneNumber' | 'qualityRating' | 'brokenReason'
 > & { configured: boolean; brokenAt: number | null };
 
+const unknown = { status: 'unknown', since: null } as const;
+
 const view = async (deps: ChannelDeps, subject: Subject): Promise<ChannelView> => {
   const { configured, brokenAt, ...shown } = subject;
   const number = subject.channel === 'whatsapp' ? subject.id : undefined;
   const pausedSince = deps.pauses.since(subject.channel, number);
   const [health, hour] = await Promise.all([
-    deps.senders.shown(subject.id),
-    deps.tally.read(subject.id, shownMinutes),
+    deps.senders.shown(subject.id).catch(() => unknown),
+    deps.tally.read(subject.id, shownMinutes).catch(() => null),
   ]);
   const breaker = { state: health.status, since: health.since };
   const common = { ...shown, breaker, hour };

@@ -19,7 +19,7 @@ const channelView = (one: ChannelView) => ({
   quality_rating: one.qualityRating,
   broken_reason: one.brokenReason,
   breaker: one.breaker,
-  last_hour: {
+  last_hour: one.hour && {
     calls: one.hour.calls,
     accepted: one.hour.accepted,
     refused: one.hour.refused,
