@@ -96,7 +96,8 @@ const joinedPaths = /\b(?:join|joinPath|resolve)\(import\.meta\.dirname, '([^']+
 const packageNames = [
   /^(?:import (?!type )[^;']*|export [^;']*|\} )from '([^.][^']*)'/gm,
   /^import '([^.][^']*)'/gm,
-  /import\('([^.][^']*)'\)/g,
+  // What may be missing says what happens then.
+  /import\('([^.][^']*)'\)(?!\.catch\()/g,
   /\.resolve\('([^.][^']*)'\)/g,
 ];
 
