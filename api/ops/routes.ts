@@ -1,4 +1,5 @@
 // The table of contents of the ops listener.
+import { consoleRoutes } from './console/routes.ts';
 import type { OpsRoute } from './route.ts';
 import { accountRoutes } from './routes/accounts.ts';
 import { auditRoutes } from './routes/audit.ts';
@@ -20,4 +21,5 @@ export const opsRoutes: readonly OpsRoute[] = [
   ...messageRoutes,
   ...auditRoutes,
   ...probeRoutes,
+  ...consoleRoutes,
 ];

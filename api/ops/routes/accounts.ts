@@ -22,7 +22,7 @@ import { act } from '../act.ts';
 import { idParams, pageQuery } from '../fields.ts';
 import { opsRoute } from '../route.ts';
 
-const search = opsRoute({
+export const searchAccounts = opsRoute({
   ...{ method: 'GET', path: '/ops/api/accounts' },
   summary: 'Accounts by id, beginning of e-mail address or phone, or part of name or company.',
   query: object({ ...pageQuery, q: withDefault(text().max(254).allow(''), '') }),
@@ -34,7 +34,7 @@ const search = opsRoute({
   },
 });
 
-const one = opsRoute({
+export const oneAccount = opsRoute({
   ...{ method: 'GET', path: '/ops/api/accounts/{id}' },
   summary: 'One account: state, balance, limits, prices, recent failures.',
   params: idParams,
@@ -45,7 +45,7 @@ const requireAccount = async (app: OpsApp, id: string): Promise<void> => {
   if (!(await app.lookup.find(id))) throw fail('NOT_FOUND');
 };
 
-const suspend = opsRoute({
+export const suspendOne = opsRoute({
   ...{ method: 'POST', path: '/ops/api/accounts/{id}/suspend' },
   summary: 'Suspends an account: keys and sessions are refused everywhere within a second.',
   params: idParams,
@@ -61,7 +61,7 @@ const suspend = opsRoute({
   },
 });
 
-const reinstate = opsRoute({
+export const reinstateOne = opsRoute({
   ...{ method: 'POST', path: '/ops/api/accounts/{id}/reinstate' },
   summary: 'Takes a suspended account back.',
   params: idParams,
@@ -85,7 +85,7 @@ const usd = () =>
     .custom((value: number, helpers) => (isExact(value) ? value : helpers.error('number.exact')))
     .messages({ 'number.exact': 'must have at most six decimals' });
 
-const credit = opsRoute({
+export const creditOne = opsRoute({
   ...{ method: 'POST', path: '/ops/api/accounts/{id}/credit' },
   summary: 'Books a payment that was received, or a correction up or down (adjust), in USD.',
   params: idParams,
@@ -116,7 +116,7 @@ const negativeDeposit = () =>
     details: [{ field: 'amount', issue: 'a deposit is positive; adjust goes both ways' }],
   });
 
-const price = opsRoute({
+export const priceOne = opsRoute({
   ...{ method: 'POST', path: '/ops/api/accounts/{id}/price' },
   summary: 'The account’s own price for a country, in USD; null takes it away.',
   params: idParams,
@@ -137,7 +137,7 @@ const price = opsRoute({
   },
 });
 
-const sharedNumber = opsRoute({
+export const sharedNumberOne = opsRoute({
   ...{ method: 'POST', path: '/ops/api/accounts/{id}/shared-number' },
   summary: 'Pauses the shared number for one account, or lets it send again.',
   params: idParams,
@@ -156,7 +156,7 @@ const sharedNumber = opsRoute({
 
 const pendingMost = 100;
 
-const capacity = opsRoute({
+export const pendingCapacity = opsRoute({
   ...{ method: 'GET', path: '/ops/api/capacity' },
   summary: 'Requests for capacity that wait for a review, the oldest first.',
   handle: async (app) => {
@@ -171,7 +171,7 @@ const capacity = opsRoute({
   },
 });
 
-const review = opsRoute({
+export const reviewOne = opsRoute({
   ...{ method: 'POST', path: '/ops/api/accounts/{id}/capacity/{request}' },
   summary: 'A word on a pending request: sends a minute that are granted, or null to reject it.',
   params: object({ id: text().guid(), request: text().guid() }),
@@ -195,6 +195,6 @@ const review = opsRoute({
 });
 
 export const accountRoutes = [
-  ...[search, one, suspend, reinstate, credit, price, sharedNumber],
-  ...[capacity, review],
+  ...[searchAccounts, oneAccount, suspendOne, reinstateOne, creditOne, priceOne, sharedNumberOne],
+  ...[pendingCapacity, reviewOne],
 ];

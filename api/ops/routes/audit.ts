@@ -4,7 +4,7 @@ import { auditView } from '../../../lib/ops/audit-store.ts';
 import { pageQuery } from '../fields.ts';
 import { opsRoute } from '../route.ts';
 
-const audit = opsRoute({
+export const auditLog = opsRoute({
   ...{ method: 'GET', path: '/ops/api/audit' },
   summary: 'What operators did, newest first.',
   query: object({
@@ -22,4 +22,4 @@ const audit = opsRoute({
   },
 });
 
-export const auditRoutes = [audit];
+export const auditRoutes = [auditLog];

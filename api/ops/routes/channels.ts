@@ -33,7 +33,7 @@ const channelView = (one: ChannelView) => ({
   },
 });
 
-const channels = opsRoute({
+export const channelsNow = opsRoute({
   ...{ method: 'GET', path: '/ops/api/channels' },
   summary: 'WhatsApp (the shared number and every connected one) and Telegram in the last hour.',
   handle: async (app) => ({
@@ -63,18 +63,18 @@ const setPaused = async (app: OpsApp, request: PauseRequest, paused: boolean) =>
   return { channel, number: numberId ?? null, paused };
 };
 
-const pause = opsRoute({
+export const pauseChannel = opsRoute({
   ...{ method: 'POST', path: '/ops/api/channels/pause' },
   summary: 'Sends nothing more over a channel or a number, on every process within a second.',
   body: pauseBody,
   handle: (app, request) => setPaused(app, request, true),
 });
 
-const resume = opsRoute({
+export const resumeChannel = opsRoute({
   ...{ method: 'POST', path: '/ops/api/channels/resume' },
   summary: 'Lets a paused channel or number send again.',
   body: pauseBody,
   handle: (app, request) => setPaused(app, request, false),
 });
 
-export const channelRoutes = [channels, pause, resume];
+export const channelRoutes = [channelsNow, pauseChannel, resumeChannel];

@@ -33,7 +33,7 @@ const reasonsOf = (letters: readonly Letter[]): Record<string, number> =>
     [...Map.groupBy(letters, ({ reason }) => reason)].map(([reason, all]) => [reason, all.length]),
   );
 
-const show = opsRoute({
+export const deadLetters = opsRoute({
   ...{ method: 'GET', path: '/ops/api/dead/{job}' },
   summary: 'The oldest dead letters of a job; looking at them leaves them where they are.',
   params: jobParams,
@@ -79,7 +79,7 @@ const begin = async (
   return { run: auditView(entry) };
 };
 
-const redrive = opsRoute({
+export const redriveLetters = opsRoute({
   ...{ method: 'POST', path: '/ops/api/dead/{job}/redrive' },
   summary:
     'Gives dead letters back to work: by id, by reason, or all; the order runs on by itself.',
@@ -89,7 +89,7 @@ const redrive = opsRoute({
     begin(app, 'redrive', { job, body: body as OrderBody, ...rest }),
 });
 
-const purge = opsRoute({
+export const purgeLetters = opsRoute({
   ...{ method: 'POST', path: '/ops/api/dead/{job}/purge' },
   summary: 'Throws dead letters away for good; `confirm` repeats the name of the job.',
   params: jobParams,
@@ -107,7 +107,7 @@ const run = opsRoute({
   handle: async (app, { params: { id } }) => ({ run: auditView(await app.runs.find(id)) }),
 });
 
-const stop = opsRoute({
+export const stopRun = opsRoute({
   ...{ method: 'POST', path: '/ops/api/runs/{id}/stop' },
   summary: 'Ends an order; what it has not settled stays dead.',
   params: idParams,
@@ -117,4 +117,4 @@ const stop = opsRoute({
   },
 });
 
-export const deadRoutes = [show, redrive, purge, run, stop];
+export const deadRoutes = [deadLetters, redriveLetters, purgeLetters, run, stopRun];

@@ -28,14 +28,14 @@ const found = async (app: OpsApp, q: string) => {
 };
 
 // The number is in the body: addresses end up in logs.
-const search = opsRoute({
+export const searchMessages = opsRoute({
   ...{ method: 'POST', path: '/ops/api/messages/search' },
   summary: 'Messages by id, phone number or request id, newest first; changes nothing.',
   body: object({ q: text().trim().min(1).max(100) }),
   handle: async (app, { body: { q } }) => ({ items: await found(app, q) }),
 });
 
-const one = opsRoute({
+export const oneMessage = opsRoute({
   ...{ method: 'GET', path: '/ops/api/messages/{id}' },
   summary: 'One message with its timeline.',
   params: object({ id: text().max(60) }),
@@ -49,4 +49,4 @@ const one = opsRoute({
   },
 });
 
-export const messageRoutes = [search, one];
+export const messageRoutes = [searchMessages, oneMessage];

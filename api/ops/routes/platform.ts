@@ -47,14 +47,14 @@ const describe = async (app: OpsApp) => {
   };
 };
 
-const show = opsRoute({
+export const platformNow = opsRoute({
   ...{ method: 'GET', path: '/ops/api/platform' },
   summary:
     'Switches, prices, countries of the shared number, and what the guard against pumping holds.',
   handle: describe,
 });
 
-const change = opsRoute({
+export const changeSwitch = opsRoute({
   ...{ method: 'POST', path: '/ops/api/platform/switch' },
   summary: 'Pauses the shared number or the trial for everybody, or lets them go on.',
   body: object({ name: oneOf(...switches), paused: flag() }),
@@ -69,7 +69,7 @@ const change = opsRoute({
   },
 });
 
-const countries = opsRoute({
+export const changeCountries = opsRoute({
   ...{ method: 'POST', path: '/ops/api/platform/countries' },
   summary: 'Countries the shared number serves; none: all. Null: those of the environment again.',
   body: object({ countries: nullable(list(text().pattern(/^[A-Z]{2}$/)).max(250)) }),
@@ -83,7 +83,7 @@ const countries = opsRoute({
   },
 });
 
-const guard = opsRoute({
+export const changeGuard = opsRoute({
   ...{ method: 'POST', path: '/ops/api/platform/guard' },
   summary: 'How the guard against pumping works; null: as the environment says again.',
   body: object({ mode: nullable(oneOf('off', 'shadow', 'enforce')) }),
@@ -95,7 +95,7 @@ const guard = opsRoute({
   },
 });
 
-const price = opsRoute({
+export const changePrice = opsRoute({
   ...{ method: 'POST', path: '/ops/api/platform/price' },
   summary: 'Price and cost of a country, in USD; a price of null means: not sold.',
   body: object({
@@ -115,7 +115,7 @@ const price = opsRoute({
   },
 });
 
-const books = opsRoute({
+export const proveBooks = opsRoute({
   ...{ method: 'POST', path: '/ops/api/reconcile' },
   summary:
     'Proves that balances, ledger, messages and TOTP log tell the same story; changes nothing.',
@@ -131,4 +131,11 @@ const books = opsRoute({
   },
 });
 
-export const platformRoutes = [show, change, countries, guard, price, books];
+export const platformRoutes = [
+  platformNow,
+  changeSwitch,
+  changeCountries,
+  changeGuard,
+  changePrice,
+  proveBooks,
+];

@@ -19,7 +19,7 @@ const queueView = (queue: QueueFigures) => ({
   out_per_second: queue.outPerSecond,
 });
 
-const now = opsRoute({
+export const queuesNow = opsRoute({
   ...{ method: 'GET', path: '/ops/api/queues' },
   summary: 'Every job: what waits, what is in hand, what is dead, and how fast it comes and goes.',
   handle: async (app) => {
@@ -38,4 +38,4 @@ const history = opsRoute({
   },
 });
 
-export const queueRoutes = [now, history];
+export const queueRoutes = [queuesNow, history];

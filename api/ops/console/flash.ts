@@ -1,0 +1,28 @@
+// What came of a form, carried to the next page in a cookie that is read once.
+
+export type Flash = { tone: 'done' | 'failed'; text: string };
+
+const name = 'tessera_said';
+const shownSeconds = 60;
+const longest = 1_000;
+
+/** The cookie that brings `flash` to the next page. */
+export const flashCookie = ({ tone, text }: Flash): string => {
+  const value = Buffer.from(JSON.stringify({ tone, text: text.slice(0, longest) }));
+  return `${name}=${value.toString('base64url')}; Path=/ops; Max-Age=${shownSeconds}; HttpOnly; SameSite=Strict`;
+};
+
+/** The cookie that forgets it. */
+export const noFlashCookie = `${name}=; Path=/ops; Max-Age=0; HttpOnly; SameSite=Strict`;
+
+/** Reads the Cookie header; whatever is not ours is nothing. */
+export const readFlash = (cookies: string | undefined): Flash | undefined => {
+  const [, value] = new RegExp(`(?:^|; )${name}=([\\w-]+)`).exec(cookies ?? '') ?? [];
+  if (value === undefined) return undefined;
+  try {
+    const { tone, text } = JSON.parse(Buffer.from(value, 'base64url').toString('utf8')) as Flash;
+    return { tone: tone === 'done' ? 'done' : 'failed', text: String(text).slice(0, longest) };
+  } catch {
+    return undefined;
+  }
+};

@@ -1,0 +1,108 @@
+// Messages: looked up by id, phone or request id, and one of them with everything that happened to it.
+import { oneMessage, searchMessages } from '../../routes/messages.ts';
+import { moment } from '../format.ts';
+import { type Html, html } from '../html.ts';
+import { consoleForm, opsPage, type Visit } from '../page.ts';
+import { actionForm, badge, emptyNote, facts, field, type Tone, table } from '../parts.ts';
+
+type Found = Awaited<ReturnType<typeof oneMessage.handle>>;
+type Message = Awaited<ReturnType<typeof searchMessages.handle>>['items'][number];
+
+const tones: Record<string, Tone> = { verified: 'good', failed: 'bad', expired: 'warn' };
+
+const stateOf = ({ status }: { status?: string | undefined }): Html =>
+  badge(tones[status ?? ''] ?? 'plain', status ?? '–');
+
+const listed = (items: readonly Message[]): Html =>
+  table(
+    'Messages found, newest first',
+    [
+      {
+        ...{ head: 'Message', names: true },
+        cell: (one) => html`<a href="/ops/messages/${one.message_id}">${one.message_id}</a>`,
+      },
+      { head: 'Phone', cell: ({ phone }) => phone },
+      { head: 'State', cell: stateOf },
+      { head: 'Channel', cell: ({ channel }) => channel ?? '–' },
+      { head: 'When', cell: ({ created_at: at }) => moment(at) },
+    ],
+    items,
+    ({ message_id: id }) => id,
+  );
+
+const idsMost = 20;
+
+/** The results stand in the address by their ids: a phone number never does. */
+const body = async ({ caller, query, run }: Visit): Promise<Html> => {
+  const ids = (query.get('ids') ?? '').split(',').filter(Boolean).slice(0, idsMost);
+  const found = await Promise.all(
+    ids.map((id) => run(searchMessages, { body: { q: id } }).then(({ items }) => items)),
+  );
+  const items = found.flat();
+  return html`${actionForm(
+    caller.csrf,
+    '/ops/messages/search',
+    html`${field('Message id, whole phone number or request id', html`<input name="q" required maxlength="100" autocomplete="off">`)}<button>Look up</button>`,
+  )}
+${query.has('ids') ? (items.length === 0 ? emptyNote('Nothing was found.') : listed(items)) : ''}`;
+};
+
+export const messagesPage = opsPage({
+  ...{ path: '/ops/messages', menu: '/ops/messages', title: 'Messages', body },
+});
+
+const lookUp = consoleForm({
+  path: '/ops/messages/search',
+  summary: 'Looks messages up.',
+  from: () => '/ops/messages',
+  submit: async ({ run }, form) => {
+    const { items } = await run(searchMessages, { body: { q: form.get('q') ?? '' } });
+    const [only] = items;
+    if (only && items.length === 1) {
+      return { said: 'One message was found.', to: `/ops/messages/${only.message_id}` };
+    }
+    const ids = items.map(({ message_id: id }) => id).join(',');
+    return { said: `${items.length} messages were found.`, to: `/ops/messages?ids=${ids}` };
+  },
+});
+
+export const messageForms = [lookUp];
+
+const messageView = ({ message, steps }: Found): Html => html`${facts([
+  ['State', stateOf(message)],
+  ['Phone', message.phone ?? '–'],
+  [
+    'Account',
+    html`<a href="/ops/accounts/${message.account_id ?? ''}">${message.account_id ?? '–'}</a>`,
+  ],
+  ['Channel', message.channel ?? '–'],
+  ['Mode', message.mode ?? '–'],
+  ['Request', html`<span class="mono">${message.request_id}</span>`],
+  ['Failure', message.failure_reason ?? '–'],
+])}
+<h2>What happened</h2>${table(
+  'Timeline',
+  [
+    { head: 'When', names: true, cell: ({ at }) => moment(at) },
+    { head: 'Step', cell: ({ type }) => type },
+    {
+      ...{ head: 'More', as: 'wide' },
+      cell: ({ at, type, ...more }) =>
+        Object.entries(more)
+          .filter(([, value]) => value !== null && value !== undefined)
+          .map(
+            ([name, value]) =>
+              `${name} ${typeof value === 'object' ? JSON.stringify(value) : String(value)}`,
+          )
+          .join(', ') || '–',
+    },
+  ],
+  steps,
+)}`;
+
+export const messagePage = opsPage({
+  ...{ path: '/ops/messages/{id}', menu: '/ops/messages', everySeconds: 5 },
+  title: ({ params }) => `Message ${params.id}`,
+  body: async ({ run, params }) =>
+    html`<section id="message" data-live>${messageView(await run(oneMessage, { params: { id: params.id ?? '' } }))}</section>`,
+});

@@ -1,0 +1,55 @@
+// The first page: what is wrong, worst first, then the figures of the whole house.
+import { count } from '../format.ts';
+import { type Html, html } from '../html.ts';
+import { opsPage } from '../page.ts';
+import { badge, type Tone } from '../parts.ts';
+import type { Problem, Severity, Snapshot } from '../problems.ts';
+import { lookAround } from '../snapshot.ts';
+
+const tones: Record<Severity, [Tone, string]> = {
+  urgent: ['bad', 'Urgent'],
+  warning: ['warn', 'Warning'],
+  note: ['plain', 'Note'],
+};
+
+const problemItem = ({ severity, about, text, href, act }: Problem): Html =>
+  html`<li class="${severity}" data-key="${about}">${badge(...tones[severity])}<p>${text}</p><a href="${href}">${act}<span class="quiet"> (${about})</span></a></li>`;
+
+const problemList = (problems: readonly Problem[]): Html =>
+  problems.length === 0
+    ? html`<p class="fine">Nothing is wrong: engines answer, processes are alive, queues flow.</p>`
+    : html`<ul class="problems">${problems.map(problemItem)}</ul>`;
+
+// Said aloud when it changes, without figures that change all the time.
+const spoken = (problems: readonly Problem[]): string =>
+  problems.length === 0
+    ? 'Nothing is wrong.'
+    : `Problems: ${problems.map(({ about, severity }) => `${severity}, ${about}`).join('; ')}.`;
+
+const tile = (term: string, value: string, href: string): Html =>
+  html`<div><dt><a href="${href}">${term}</a></dt><dd>${value}</dd></div>`;
+
+const sum = (values: readonly number[]): number => values.reduce((total, each) => total + each, 0);
+
+const tiles = ({ processes, queues }: Snapshot): Html => {
+  const alive = processes?.filter(({ state }) => state === 'alive');
+  const retrying = queues?.map(({ waiting }) => sum(waiting.map(({ ready }) => ready)));
+  const shown = (value: number | undefined): string => (value === undefined ? '–' : count(value));
+  return html`<dl class="figures">
+${tile('Jobs that wait', shown(queues && sum(queues.map(({ ready }) => ready))), '/ops/queues')}
+${tile('In hand', shown(queues && sum(queues.map(({ unacked }) => unacked ?? 0))), '/ops/queues')}
+${tile('Waiting for another try', shown(retrying && sum(retrying)), '/ops/queues')}
+${tile('Dead letters', shown(queues && sum(queues.map(({ dead }) => dead))), '/ops/dead')}
+${tile('Processes alive', shown(alive?.length), '/ops/processes')}
+</dl>`;
+};
+
+export const overviewPage = opsPage({
+  ...{ path: '/ops', menu: '/ops', title: 'Overview', everySeconds: 2 },
+  body: async ({ app }) => {
+    const { snapshot, problems } = await lookAround(app);
+    return html`<p class="quiet" role="status" id="spoken" data-live>${spoken(problems)}</p>
+<section id="problems" data-live aria-label="What is wrong">${problemList(problems)}</section>
+<h2>At a glance</h2><div id="tiles" data-live>${tiles(snapshot)}</div>`;
+  },
+});

@@ -1,0 +1,159 @@
+// What holds for everybody: pauses, countries, prices, the guard against pumping, and the books.
+import {
+  changeCountries,
+  changeGuard,
+  changePrice,
+  changeSwitch,
+  platformNow,
+  proveBooks,
+} from '../../routes/platform.ts';
+import { counted, moment, usd } from '../format.ts';
+import { type Html, html } from '../html.ts';
+import { consoleForm, opsPage, type Visit } from '../page.ts';
+import { actionForm, badge, emptyNote, field, select, table } from '../parts.ts';
+import { section } from '../section.ts';
+
+type Platform = Awaited<ReturnType<typeof platformNow.handle>>;
+
+const titles = { shared_number: 'Shared number', trial: 'Free trial' } as const;
+
+const pauses = ({ switches }: Platform, csrf: string | undefined): Html =>
+  table(
+    'Switches',
+    [
+      { head: 'What', names: true, cell: ({ name }) => titles[name] },
+      {
+        head: 'State',
+        cell: ({ paused, since }) =>
+          paused ? html`${badge('warn', 'paused')} ${moment(since)}` : badge('good', 'on'),
+      },
+      {
+        head: 'Change',
+        cell: ({ name, paused }) =>
+          actionForm(
+            csrf,
+            '/ops/switches/pause',
+            html`<input type="hidden" name="name" value="${name}"><input type="hidden" name="paused" value="${paused ? 'no' : 'yes'}"><button>${paused ? 'Resume' : 'Pause'}<span class="quiet"> ${titles[name]}</span></button>`,
+          ),
+      },
+    ],
+    switches,
+    ({ name }) => name,
+  );
+
+const prices = ({ prices: all, default_price: standard }: Platform): Html =>
+  html`<p>Everywhere else ${usd(standard)} a success.</p>${
+    all.length === 0
+      ? emptyNote('No country has a price of its own.')
+      : table(
+          'Prices by country',
+          [
+            { head: 'Country', names: true, cell: ({ country }) => country },
+            {
+              ...{ head: 'Price', figures: true },
+              cell: ({ price }) => (price === null ? 'not sold' : usd(price)),
+            },
+            { head: 'Cost', figures: true, cell: ({ cost }) => usd(cost) },
+          ],
+          all,
+          ({ country }) => country,
+        )
+  }`;
+
+const held = ({ pumping_guard: { held: all } }: Platform): Html =>
+  all.length === 0
+    ? emptyNote('No prefix is held.')
+    : table(
+        'Prefixes that are held',
+        [
+          { head: 'Prefix', names: true, cell: ({ prefix }) => prefix },
+          { head: 'Sent, verified', cell: ({ settled, verified }) => `${settled}, ${verified}` },
+          { head: 'Until', cell: ({ until }) => moment(until) },
+        ],
+        all,
+        ({ prefix }) => prefix,
+      );
+
+const view = (platform: Platform, csrf: string | undefined): Html => html`${pauses(platform, csrf)}
+<h2>Countries of the shared number</h2>${actionForm(
+  csrf,
+  '/ops/switches/countries',
+  html`${field('Two letters each, with commas', html`<input name="countries" value="${platform.shared_countries.join(',')}">`, 'Empty: all countries.')}<button>Set</button>`,
+)}
+<h2>Guard against pumping</h2>${actionForm(
+  csrf,
+  '/ops/switches/guard',
+  html`${field(
+    'Mode',
+    select(
+      'mode',
+      ['off', 'shadow', 'enforce'].map((value) => ({ value, text: value })),
+      platform.pumping_guard.mode,
+    ),
+  )}<button>Set</button>`,
+)}${held(platform)}
+<h2>Prices</h2>${prices(platform)}${actionForm(
+  csrf,
+  '/ops/switches/price',
+  html`${field('Country', html`<input name="country" required maxlength="2" size="3">`)}${field('Price, USD', html`<input name="price" inputmode="decimal" size="10">`, 'Empty: not sold.')}${field('Cost, USD', html`<input name="cost" inputmode="decimal" size="10" required>`)}<button>Set</button>`,
+)}
+<h2 id="books">Books</h2><p>Compares balances, ledger, messages, TOTP log and payments; changes nothing.</p>${actionForm(csrf, '/ops/switches/books', html`<button>Prove the books</button>`)}`;
+
+const body = async ({ run, caller }: Visit): Promise<Html> =>
+  section(
+    'The switches',
+    () => run(platformNow),
+    (platform) => view(platform, caller.csrf),
+  );
+
+export const switchesPage = opsPage({
+  ...{ path: '/ops/switches', menu: '/ops/switches', title: 'Switches and prices', body },
+});
+
+const platformForm = (
+  verb: string,
+  summary: string,
+  submit: (visit: Visit, form: URLSearchParams) => Promise<string>,
+) =>
+  consoleForm({
+    ...{ path: `/ops/switches/${verb}`, summary, from: () => '/ops/switches' },
+    submit: async (visit, form) => ({ said: await submit(visit, form), to: '/ops/switches' }),
+  });
+
+const textOf = (form: URLSearchParams, name: string): string => (form.get(name) ?? '').trim();
+
+export const switchForms = [
+  platformForm('pause', 'Pauses or resumes for everybody.', async ({ run }, form) => {
+    const paused = form.get('paused') === 'yes';
+    const name = textOf(form, 'name') as keyof typeof titles;
+    await run(changeSwitch, { body: { name, paused } });
+    return `${titles[name]}: ${paused ? 'paused' : 'on again'}.`;
+  }),
+  platformForm('countries', 'Sets the countries.', async ({ run }, form) => {
+    const countries = textOf(form, 'countries')
+      .toUpperCase()
+      .split(/[\s,]+/)
+      .filter(Boolean);
+    await run(changeCountries, { body: { countries } });
+    return `The shared number serves ${countries.join(', ') || 'all countries'}.`;
+  }),
+  platformForm('guard', 'Sets the guard’s mode.', async ({ run }, form) => {
+    await run(changeGuard, { body: { mode: form.get('mode') } });
+    return `The guard is ${form.get('mode')}.`;
+  }),
+  platformForm('price', 'Sets a price.', async ({ run }, form) => {
+    const price = textOf(form, 'price');
+    const country = textOf(form, 'country').toUpperCase();
+    const cost = Number(textOf(form, 'cost') || 'NaN');
+    await run(changePrice, { body: { country, price: price === '' ? null : Number(price), cost } });
+    return `The price for ${country} is set.`;
+  }),
+  platformForm('books', 'Proves the books.', async ({ run }) => {
+    const { accounts, agree, differences, difference_count: n } = await run(proveBooks);
+    if (agree) return `The books of ${counted(accounts, 'account')} agree.`;
+    return `${counted(n, 'difference')}: ${differences
+      .map(({ check }) => check)
+      .slice(0, 3)
+      .join('; ')}.`;
+  }),
+];

@@ -1,0 +1,264 @@
+// What is wrong, in words, worst first, and where one acts on it: pure decisions over what the listener knows.
+
+import { jobs } from '../../../lib/jobs.ts';
+import { minute, second } from '../../../lib/kernel/clock.ts';
+import { clockTime, counted, duration } from './format.ts';
+
+export type Severity = 'urgent' | 'warning' | 'note';
+
+export type Problem = {
+  severity: Severity;
+  /** What it is about, the same as long as it lasts. */
+  about: string;
+  text: string;
+  /** Where one acts on it, and what the link says. */
+  href: string;
+  act: string;
+};
+
+type Check = { status: string };
+
+/** One process as the listener shows it. */
+export type SeenProcess = {
+  id: string;
+  name: string;
+  state: string;
+  silent_ms: number;
+  event_loop_p99_ms: number;
+  connected: { redis: boolean; rabbitmq: boolean };
+  doing: { jobs: Record<string, number> };
+  clock_offsets_ms: { redis: number | null; mysql: number | null };
+};
+
+/** One job's queues as the listener shows them. */
+export type SeenQueue = {
+  job: string;
+  ready: number;
+  unacked: number | null;
+  waiting: readonly { seconds: number; ready: number }[];
+  dead: number;
+  consumers: number;
+  oldest_age_ms: number | null;
+};
+
+export type SeenChannel = {
+  name: string;
+  /** The job that sends over it. */
+  job: string;
+  state: 'ok' | 'degraded' | 'down' | 'paused' | 'off';
+  since: string | null;
+  paused: { by: string; reason: string; at: string } | null;
+  /** What the provider answered last instead of success. */
+  error: { code: string; text: string; since: string } | null;
+};
+
+/** What could be learnt; what is left out could not. */
+export type Snapshot = {
+  checks?: { redis: Check; mysql: Check; rabbitmq: Check } | undefined;
+  processes?: readonly SeenProcess[] | undefined;
+  queues?: readonly SeenQueue[] | undefined;
+  channels?: readonly SeenChannel[] | undefined;
+  switches?: readonly { name: string; text: string }[] | undefined;
+  books?: { at: string; mismatches: number } | null | undefined;
+  capacityPending?: number | undefined;
+};
+
+const slowLoopMs = 250;
+const clockApartMs = second;
+const farApartMs = 5 * second;
+/** How old the oldest job may be before somebody should know: codes are waited for, the rest is not. */
+const patienceMs = (job: string): number => (job.endsWith('.send') ? 3 * second : minute);
+
+const engines = {
+  redis: ['Redis', 'Sends, verifies and logins are refused with 503 until it is back.'],
+  rabbitmq: ['RabbitMQ', 'Nothing is sent until it is back.'],
+  mysql: ['MySQL', 'New accounts, prices and reports wait until it is back.'],
+} as const;
+
+const ofEngines = ({ checks }: Snapshot): Problem[] =>
+  Object.entries(engines).flatMap(([name, [title, effect]]) =>
+    checks === undefined || checks[name as keyof typeof engines].status === 'ok'
+      ? []
+      : [
+          {
+            severity: 'urgent',
+            about: `engine ${name}`,
+            text: `${title} does not answer. ${effect}`,
+            href: '/ops/processes#engines',
+            act: 'See the engines',
+          },
+        ],
+  );
+
+const acting = (about: string, severity: Severity, text: string): Problem => ({
+  ...{ about, severity, text, href: '/ops/processes', act: 'See the processes' },
+});
+
+const clockProblem = (process: SeenProcess): Problem[] =>
+  Object.entries(process.clock_offsets_ms).flatMap(([engine, offset]) => {
+    const apart = Math.abs(offset ?? 0);
+    if (apart < clockApartMs) return [];
+    const way = (offset ?? 0) > 0 ? 'behind' : 'ahead of';
+    const title = engine === 'redis' ? 'Redis' : 'MySQL';
+    const text = `The clock of ${process.id} is ${(apart / second).toFixed(1)} s ${way} ${title}’s. Windows and times of codes are off by as much.`;
+    return [acting(`clock ${process.id}`, apart >= farApartMs ? 'urgent' : 'warning', text)];
+  });
+
+const ofLiving = (process: SeenProcess): Problem[] => {
+  const away = Object.entries(process.connected).filter(([, there]) => !there);
+  const late = process.event_loop_p99_ms;
+  return [
+    ...away.map(([engine]) =>
+      acting(
+        `connection ${process.id} ${engine}`,
+        'warning',
+        `${process.id} has no connection to ${engine === 'redis' ? 'Redis' : 'RabbitMQ'}.`,
+      ),
+    ),
+    ...(late >= slowLoopMs
+      ? [
+          acting(
+            `loop ${process.id}`,
+            'warning',
+            `${process.id} is overloaded: its event loop runs ${duration(late)} late.`,
+          ),
+        ]
+      : []),
+    ...clockProblem(process),
+  ];
+};
+
+const ofProcess = (process: SeenProcess): Problem[] =>
+  process.state === 'alive'
+    ? ofLiving(process)
+    : [
+        acting(
+          `lost ${process.id}`,
+          'warning',
+          `${process.id} has been silent for ${duration(process.silent_ms)}: it ended without saying so, or hangs.`,
+        ),
+      ];
+
+const ofProcesses = ({ processes }: Snapshot): Problem[] => {
+  if (processes === undefined) return [];
+  const living = processes.filter(({ state }) => state === 'alive');
+  const apiThere = living.some(({ name }) => name === 'api');
+  const worked = new Set(living.flatMap(({ doing }) => Object.keys(doing.jobs)));
+  const idle = jobs.map(({ name }) => name).filter((name) => !worked.has(name));
+  return [
+    ...(apiThere
+      ? []
+      : [acting('no api', 'urgent', 'No API process is alive: customers get no answer.')]),
+    ...(idle.length === 0
+      ? []
+      : [acting('no worker', 'urgent', `No living process works on ${idle.join(', ')}.`)]),
+    ...processes.flatMap(ofProcess),
+  ];
+};
+
+const troubleOf = (snapshot: Snapshot, job: string): string => {
+  const channel = snapshot.channels?.find((one) => one.job === job);
+  if (channel?.paused) return `; ${channel.name} is paused`;
+  if (!channel?.error) return '';
+  return `; ${channel.name} answers ${channel.error.code} since ${clockTime(channel.error.since)}`;
+};
+
+const waitingOf = ({ waiting }: SeenQueue): number =>
+  waiting.reduce((sum, { ready }) => sum + ready, 0);
+
+const ofBacklog = (snapshot: Snapshot, queue: SeenQueue): Problem[] => {
+  const { job, ready, oldest_age_ms: age } = queue;
+  const retrying = waitingOf(queue);
+  const old = age !== null && age >= patienceMs(job);
+  if (!old && retrying === 0) return [];
+  const parts = [
+    ...(ready > 0 ? [`${counted(ready, 'job waits', 'jobs wait')}`] : []),
+    ...(retrying > 0 ? [`${counted(retrying, 'job waits', 'jobs wait')} for another try`] : []),
+    ...(age !== null && ready + retrying > 0 ? [`oldest ${duration(age)}`] : []),
+  ];
+  return [
+    {
+      severity: job.endsWith('.send') && old ? 'urgent' : 'warning',
+      about: `queue ${job}`,
+      text: `${job}: ${parts.join(', ')}${troubleOf(snapshot, job)}.`,
+      href: `/ops/queues/${job}`,
+      act: 'See the queue',
+    },
+  ];
+};
+
+const ofQueues = (snapshot: Snapshot): Problem[] =>
+  (snapshot.queues ?? []).flatMap((queue) => [
+    ...ofBacklog(snapshot, queue),
+    ...(queue.dead > 0
+      ? [
+          {
+            severity: 'warning' as const,
+            about: `dead ${queue.job}`,
+            text: `${queue.job}: ${counted(queue.dead, 'dead letter')}${troubleOf(snapshot, queue.job)}.`,
+            href: `/ops/dead/${queue.job}`,
+            act: 'Look and redrive',
+          },
+        ]
+      : []),
+  ]);
+
+const channelText = ({ name, state, since, paused, error }: SeenChannel): string | undefined => {
+  if (paused)
+    return `${name} is paused since ${clockTime(paused.at)} by ${paused.by}${paused.reason ? `: ${paused.reason}` : ''}.`;
+  const from = error?.since ?? since;
+  const when = from === null ? '' : ` since ${clockTime(from)}`;
+  if (error) return `${name} answers ${error.code}${when}: ${error.text}`;
+  return state === 'degraded' || state === 'down' ? `${name} is ${state}${when}.` : undefined;
+};
+
+const ofChannels = ({ channels }: Snapshot): Problem[] =>
+  (channels ?? []).flatMap((channel) => {
+    const text = channelText(channel);
+    if (text === undefined) return [];
+    const severity = !channel.paused && channel.state === 'down' ? 'urgent' : 'warning';
+    const act = channel.paused ? 'Resume' : 'See the channel';
+    return [
+      { ...{ severity, about: `channel ${channel.name}`, text }, href: '/ops/channels', act },
+    ];
+  });
+
+const ofMoney = ({ books, capacityPending, switches }: Snapshot): Problem[] => [
+  ...(books && books.mismatches > 0
+    ? [
+        {
+          severity: 'urgent' as const,
+          about: 'books',
+          text: `The books differ: ${counted(books.mismatches, 'mismatch', 'mismatches')} when they were last compared, at ${clockTime(books.at)}.`,
+          href: '/ops/switches#books',
+          act: 'See the books',
+        },
+      ]
+    : []),
+  ...(switches ?? []).map(({ name, text }) => ({
+    severity: 'note' as const,
+    about: `switch ${name}`,
+    text,
+    href: '/ops/switches',
+    act: 'See the switches',
+  })),
+  ...(capacityPending
+    ? [
+        {
+          severity: 'note' as const,
+          about: 'capacity',
+          text: `${counted(capacityPending, 'request')} for more capacity ${capacityPending === 1 ? 'waits' : 'wait'} for a review.`,
+          href: '/ops/capacity',
+          act: 'Review',
+        },
+      ]
+    : []),
+];
+
+const ranks: readonly Severity[] = ['urgent', 'warning', 'note'];
+
+/** What is wrong, the worst first. */
+export const problemsOf = (snapshot: Snapshot): Problem[] =>
+  [ofEngines, ofProcesses, ofChannels, ofQueues, ofMoney]
+    .flatMap((look) => look(snapshot))
+    .sort((a, b) => ranks.indexOf(a.severity) - ranks.indexOf(b.severity));

@@ -1,0 +1,64 @@
+// Parts of a page that need an engine: when it is away, the part says so and the rest of the page stands.
+import { isOutage } from '../../../lib/infra/outages.ts';
+import { BrokerUnavailable, OutcomeUnknown } from '../../../lib/infra/queue/errors.ts';
+import { RedisUnavailable } from '../../../lib/infra/redis.ts';
+import { second } from '../../../lib/kernel/clock.ts';
+import { ServiceError } from '../../../lib/kernel/errors.ts';
+import { type Html, html } from './html.ts';
+
+/** People wait this long for a part of a page; then they are told. */
+const patienceMs = 4 * second;
+
+class Late extends Error {}
+
+const inTime = <T>(work: Promise<T>): Promise<T> => {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Late()), patienceMs);
+  });
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
+};
+
+const engineOf = (error: unknown): string => {
+  if (error instanceof RedisUnavailable) return 'Redis';
+  return error instanceof BrokerUnavailable || error instanceof OutcomeUnknown
+    ? 'RabbitMQ'
+    : 'MySQL';
+};
+
+/** Why something cannot be shown or done, in words; undefined for what nobody foresaw. */
+export const excuse = (error: unknown): string | undefined => {
+  if (error instanceof Late) return 'There was no answer within four seconds.';
+  const cause = error instanceof ServiceError ? (error.cause ?? error) : error;
+  if (isOutage(cause)) return `${engineOf(cause)} does not answer.`;
+  if (!(error instanceof ServiceError)) return undefined;
+  const details = (error.extras.details ?? []).map(({ field, issue }) => `${field}: ${issue}`);
+  return details.length > 0 ? `Not accepted. ${details.join('; ')}.` : error.message;
+};
+
+export type Loaded<T> = { value: T } | { why: string };
+
+/** What `load` found, or why it did not; whatever nobody foresaw is thrown on. */
+export const attempt = async <T>(load: () => Promise<T>): Promise<Loaded<T>> => {
+  try {
+    return { value: await inTime(load()) };
+  } catch (error) {
+    const why = excuse(error);
+    if (why === undefined) throw error;
+    return { why };
+  }
+};
+
+/** The sentence in the place of what cannot be shown. */
+export const notShown = (what: string, why: string): Html =>
+  html`<p class="away"><strong>${what} cannot be shown.</strong> ${why} This page keeps asking.</p>`;
+
+/** What `view` makes of what `load` found, or a sentence that says why there is nothing. */
+export const section = async <T>(
+  what: string,
+  load: () => Promise<T>,
+  view: (value: T) => Html,
+): Promise<Html> => {
+  const loaded = await attempt(load);
+  return 'value' in loaded ? view(loaded.value) : notShown(what, loaded.why);
+};
