@@ -16,10 +16,11 @@ export const nameOf = ({ channel, kind, display_phone_number: phone, id }: Chann
 };
 
 const stateOf = ({ status }: Channel): SeenChannel['state'] =>
-  status === 'not_configured' ? 'off' : status;
+  status === 'not_configured' || status === 'unknown' ? 'off' : status;
 
 /** What it is refused with, as long as calls of the last minutes failed; since the first minute of the row. */
 const errorOf = ({ last_hour: hour }: Channel): SeenChannel['error'] => {
+  if (hour === null) return null;
   const [worst] = [...hour.errors].sort((one, other) => other.count - one.count);
   const lately = hour.minutes.slice(-recentMinutes).some(({ failed }) => failed > 0);
   if (worst === undefined || !lately) return null;

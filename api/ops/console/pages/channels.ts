@@ -10,15 +10,32 @@ import { nameOf } from '../seen.ts';
 type Channel = Awaited<ReturnType<typeof channelsNow.handle>>['items'][number];
 
 const tones: Record<Channel['status'], Tone> = {
-  ...{ ok: 'good', degraded: 'warn', paused: 'warn', down: 'bad', not_configured: 'plain' },
+  ...{
+    ok: 'good',
+    degraded: 'warn',
+    paused: 'warn',
+    down: 'bad',
+    not_configured: 'plain',
+    unknown: 'plain',
+  },
 };
 
-const errorsOf = ({ last_hour: { errors } }: Channel): Html =>
+type Hour = NonNullable<Channel['last_hour']>;
+
+const errorsOf = ({ errors }: Hour): Html =>
   errors.length === 0
     ? html`none`
     : html`${errors.map(({ class: kind, code, count: n }, index) => `${index > 0 ? ', ' : ''}${code} ${kind} × ${n}`)}`;
 
 const ms = (value: number | null): string => (value === null ? '–' : `${value} ms`);
+
+const lastHour = (hour: Hour) =>
+  [
+    ['Calls in the last hour', count(hour.calls)],
+    ['Accepted', hour.success_rate === null ? '–' : percent(hour.success_rate)],
+    ['Errors', errorsOf(hour)],
+    ['Latency, half and 95 of 100', `${ms(hour.p50_ms)}, ${ms(hour.p95_ms)}`],
+  ] as const;
 
 const pauseForm = (one: Channel, csrf: string | undefined): Html => {
   const paused = one.status === 'paused';
@@ -46,10 +63,7 @@ ${facts([
       : 'the platform',
   ],
   ['Quality', one.quality_rating ?? '–'],
-  ['Calls in the last hour', count(hour.calls)],
-  ['Accepted', hour.success_rate === null ? '–' : percent(hour.success_rate)],
-  ['Errors', errorsOf(one)],
-  ['Latency, half and 95 of 100', `${ms(hour.p50_ms)}, ${ms(hour.p95_ms)}`],
+  ...(hour === null ? ([['The last hour', 'not known: Redis is away']] as const) : lastHour(hour)),
   ['Breaker', one.broken_reason ?? one.breaker.state],
 ])}${one.status === 'not_configured' ? '' : pauseForm(one, csrf)}</article>`;
 };
