@@ -40,12 +40,12 @@ const simulate = (seconds: readonly { come: number; go: number }[]) => {
   return { history, ages };
 };
 
-test('the age told is that of the oldest job, to a sample, whatever comes and goes', (t) => {
+test('the age told is that of the oldest job, to a sample, whatever comes and goes', async (t) => {
   const second = fc.record({
     come: fc.integer({ min: 0, max: 40 }),
     go: fc.integer({ min: 0, max: 40 }),
   });
-  fc.assert(
+  await fc.assert(
     fc.property(fc.array(second, { minLength: 5, maxLength: 120 }), (seconds) => {
       for (const { told, real } of simulate(seconds).ages.slice(1)) {
         if (Math.abs(told - real) > step) return false;
