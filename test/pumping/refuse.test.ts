@@ -19,6 +19,12 @@ const hold: HeldPrefix = {
 const live = { accountId: 'a1', mode: 'live' } as const;
 const phone = '+14155550123';
 
+// A guard looks again and again for as long as it is not stopped.
+const guards: { stop(): void }[] = [];
+test.after.always(() => {
+  for (const guard of guards) guard.stop();
+});
+
 const createGuard = async (change: Partial<GuardDeps> = {}) => {
   const clock = { time: start + 10 * 60_000 - 1 };
   const lines: LogFields[] = [];
@@ -33,6 +39,7 @@ const createGuard = async (change: Partial<GuardDeps> = {}) => {
     ...change,
   });
   await guard.start();
+  guards.push(guard);
   return { ...guard, clock, lines };
 };
 
