@@ -31,6 +31,7 @@ export type Poster = {
 
 const groupMax = 200;
 const groupWaitMs = 1;
+const groupBusy = { items: 4, waitMs: 10 };
 
 /** Whether an account has come to the end of its trial with money on it: from now on it pays per success. */
 export const endsTrial = (after: Balance): boolean =>
@@ -84,6 +85,7 @@ export const createPoster = (deps: PostDeps): Poster => {
   const grouped = createGrouper<Posting, Posted>({
     maxSize: groupMax,
     maxWaitMs: groupWaitMs,
+    busy: groupBusy,
     blamesOne: (error) => !isOutage(error),
     run: async (postings) => {
       const result = await ledger.post(postings, clock.now());

@@ -17,6 +17,11 @@ export const createGrouper = <I, O>(options: {
   maxSize: number;
   maxWaitMs: number;
   run(items: I[]): Promise<O[]>;
+  /**
+   * Behind a group of at least `items`, the next one gathers for `waitMs`: under load few large groups cost much less
+   * than many small ones, and nobody waits longer for it than the queue makes them wait anyway.
+   */
+  busy?: { items: number; waitMs: number };
   /** Whether one item of the group may be the cause of an error: then each is run alone. */
   blamesOne?(error: unknown): boolean;
 }): Grouper<I, O> => {
@@ -47,7 +52,10 @@ export const createGrouper = <I, O>(options: {
     waiting = waiting.slice(options.maxSize);
     running = runGroup(group).then(() => {
       running = undefined;
-      flush();
+      if (options.busy && group.length >= options.busy.items && waiting.length < options.maxSize) {
+        clearTimeout(timer);
+        timer = setTimeout(flush, options.busy.waitMs);
+      } else flush();
     });
   };
 

@@ -126,6 +126,7 @@ export const createMessageStore = (db: Database, deliverySeconds: number) => {
     createGrouper<unknown[], undefined>({
       maxSize: 200,
       maxWaitMs,
+      busy: { items: 4, waitMs: 10 },
       blamesOne: (error) => !isOutage(error),
       run: async (rows) => {
         await withLockRetry(() =>

@@ -40,6 +40,23 @@ test('groups run one after the other, and what came meanwhile is one group', asy
   t.deepEqual(groups, [[0], [1, 2, 3]]);
 });
 
+test('behind a large group the next one gathers; behind a small one nobody waits', async (t) => {
+  const groups: number[][] = [];
+  const grouper = createGrouper({
+    ...{ maxSize: 100, maxWaitMs: 0, busy: { items: 3, waitMs: 20 }, run: double(groups) },
+  });
+  await Promise.all([1, 2, 3].map((item) => grouper.add(item)));
+  const first = grouper.add(4);
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  await Promise.all([first, grouper.add(5)]);
+  t.deepEqual(groups, [
+    [1, 2, 3],
+    [4, 5],
+  ]);
+  await grouper.add(6);
+  t.deepEqual(groups.at(-1), [6]);
+});
+
 test('an error is everybody’s, unless one item may be to blame: then each is tried alone', async (t) => {
   const run = (items: number[]) =>
     items.includes(13)
