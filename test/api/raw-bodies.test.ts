@@ -62,11 +62,14 @@ test('above the budget the body that holds most gives way, and small ones go thr
 
 test('a body counts until its use has ended, and not longer', async (t) => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
   const { url } = await start(t, createRawBodies(1_500_000), async (body) => {
+    begin();
     await released;
     return String(body.length);
   });
   const first = post(url, Buffer.alloc(900_000));
+  await begun;
   const second = await Promise.race([first, post(url, Buffer.alloc(900_001))]);
   t.is(second.body, 'SERVICE_UNAVAILABLE 5');
   release();
