@@ -143,6 +143,9 @@ test.serial('Redis away when Telegram says yes: the yes is kept', async (t) => {
   await new Promise((resolve) => setTimeout(resolve, 900));
   stack.lines?.redis.mend();
   const answer = await sending;
+  await eventually(t, async () =>
+    (await customer.live.get('/health')).status === 200 ? true : undefined,
+  );
   t.is(answer.status, 200, answer.text);
   const [code = ''] = await codesOf(phone);
   t.is((await customer.live.verify(phone.number, code)).status, 200);

@@ -61,5 +61,6 @@ export const countOf = async (
 /** Links the phone's Telegram chat: issues a link, taps it, and shares the own number. */
 export const linkTelegram = async (customer: Customer, phone: TestPhone): Promise<void> => {
   const issued = await customer.live.post('/v1/otp/telegram-link', { phone: phone.number });
+  if (issued.status !== 200) throw new Error(`no link: ${issued.status} ${issued.text}`);
   await phone.tap(issued.data.telegram_bot_url);
 };
