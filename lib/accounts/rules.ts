@@ -25,6 +25,8 @@ export type Account = {
   templateLanguage: string | null;
   /** Since when a second factor is asked for at login; null: it is not. */
   mfaEnabledAt: number | null;
+  /** Whether operators keep the account off the shared number. */
+  sharedPaused: boolean;
 };
 
 /**

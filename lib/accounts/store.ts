@@ -28,6 +28,7 @@ export const accountFromRow = (row: Row): Account => ({
   spendCapHourlyMicros: numberOrNull(row.spend_cap_hourly_micros),
   templateLanguage: textOrNull(row.template_language),
   mfaEnabledAt: numberOrNull(row.mfa_enabled_at),
+  sharedPaused: Boolean(row.shared_paused),
 });
 
 export type Credentials = { account: Account; passwordHash: string };

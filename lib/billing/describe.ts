@@ -36,14 +36,15 @@ export const describeBilling = async ({ ledger, clock, config }: Deps, account: 
 
 /** GET /v1/clients/pricing: one entry per country, the account's own price before the platform's. */
 export const describePrices = async ({ prices, config }: Deps, account: Account) => {
-  const { platform, own } = await prices.list(account.id);
-  const owned = new Set(own.map(([country]) => country));
-  const entry = (source: 'account' | 'platform') => (pair: [string, number | null]) => ({
-    ...{ country: pair[0], price: pair[1] === null ? null : toUsd(pair[1]), source },
+  const [platform, own] = await Promise.all([prices.platform(), prices.own(account.id)]);
+  const entry = (source: 'account' | 'platform', country: string, micros: number | null) => ({
+    ...{ country, price: micros === null ? null : toUsd(micros), source },
   });
   const items = [
-    ...own.map(entry('account')),
-    ...platform.filter(([country]) => !owned.has(country)).map(entry('platform')),
+    ...[...own].map(([country, micros]) => entry('account', country, micros)),
+    ...platform
+      .filter(({ country }) => !own.has(country))
+      .map(({ country, priceMicros }) => entry('platform', country, priceMicros)),
   ];
   return {
     currency: 'USD' as const,

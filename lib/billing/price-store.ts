@@ -4,12 +4,12 @@ import { idBytes } from '../kernel/ids.ts';
 
 type Row = Record<string, unknown>;
 
-/** What is stored for a destination; undefined where there is no row. */
-export type StoredPrice = {
+/** What the platform asks for a country and what it pays. */
+export type PlatformPrice = {
+  country: string;
   /** Null: known, and not sold. */
-  priceMicros: number | null | undefined;
+  priceMicros: number | null;
   costMicros: number;
-  overrideMicros: number | undefined;
 };
 
 /** `channel:…` and `number:…` are those of lib/sender/pauses.ts. */
@@ -18,35 +18,16 @@ export type SwitchName = 'shared_number' | 'trial' | `channel:${string}` | `numb
 const numberOrNull = (value: unknown): number | null => (value === null ? null : Number(value));
 
 const pricing = (db: Database) => ({
-  find: async (accountId: string, country: string): Promise<StoredPrice> => {
-    const [price, override] = await Promise.all([
-      db<Row>('prices').where({ country }).first(),
-      db<Row>('account_prices')
-        .where({ account_id: idBytes(accountId), country })
-        .first(),
-    ]);
-    return {
-      priceMicros: price === undefined ? undefined : numberOrNull(price.price_micros),
-      costMicros: Number(price?.cost_micros ?? 0),
-      overrideMicros: override === undefined ? undefined : Number(override.price_micros),
-    };
-  },
-
-  /** Every stored price of the platform and of the account, by country. */
-  list: async (accountId: string) => {
-    const [platform, own] = await Promise.all([
-      db<Row>('prices').orderBy('country'),
-      db<Row>('account_prices')
-        .where({ account_id: idBytes(accountId) })
-        .orderBy('country'),
-    ]);
-    const pairs = (rows: Row[]): [string, number | null][] =>
-      rows.map((row) => [String(row.country), numberOrNull(row.price_micros)]);
-    return { platform: pairs(platform), own: pairs(own) };
+  /** The account's own prices (micro-USD) by country, in the order of countries. */
+  own: async (accountId: string): Promise<Map<string, number>> => {
+    const rows = await db<Row>('account_prices')
+      .where({ account_id: idBytes(accountId) })
+      .orderBy('country');
+    return new Map(rows.map((row) => [String(row.country), Number(row.price_micros)]));
   },
 
   /** Every stored price of the platform, by country. */
-  platform: async () => {
+  platform: async (): Promise<PlatformPrice[]> => {
     const rows = await db<Row>('prices').orderBy('country');
     return rows.map((row) => ({
       country: String(row.country),
@@ -98,14 +79,6 @@ const switching = (db: Database) => ({
       .insert({ name, ...values })
       .onConflict()
       .merge(values);
-  },
-
-  /** Whether the shared number is paused for one account. */
-  isSharedPaused: async (accountId: string): Promise<boolean> => {
-    const row = await db<Row>('accounts')
-      .where({ id: idBytes(accountId) })
-      .first('shared_paused');
-    return Boolean(row?.shared_paused);
   },
 
   setSharedPaused: async (accountId: string, paused: boolean): Promise<void> => {

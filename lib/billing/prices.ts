@@ -2,7 +2,7 @@
 import type { Clock } from '../kernel/clock.ts';
 import { fail } from '../kernel/errors.ts';
 import type { Revocations } from '../keys/revocations.ts';
-import type { PriceStore, StoredPrice, SwitchName } from './price-store.ts';
+import type { PlatformPrice, PriceStore, SwitchName } from './price-store.ts';
 
 const rememberMs = 60_000;
 const rememberedMax = 10_000;
@@ -11,12 +11,14 @@ const rememberedMax = 10_000;
  * The price of a destination: the account's own, else the platform's for the country, else the platform's for all.
  * @throws INTL_PRICING_NOT_CONFIGURED, INTL_PRICE_BELOW_COST
  */
-export const priceOf = (stored: StoredPrice, everywhereMicros: number): number => {
-  const { overrideMicros, priceMicros, costMicros } = stored;
-  const price =
-    overrideMicros ?? (priceMicros === undefined ? everywhereMicros : (priceMicros ?? undefined));
-  if (price === undefined) throw fail('INTL_PRICING_NOT_CONFIGURED');
-  if (price < costMicros) throw fail('INTL_PRICE_BELOW_COST');
+export const priceOf = (
+  ownMicros: number | undefined,
+  platform: Pick<PlatformPrice, 'priceMicros' | 'costMicros'> | undefined,
+  everywhereMicros: number,
+): number => {
+  const price = ownMicros ?? (platform ? platform.priceMicros : everywhereMicros);
+  if (price === null) throw fail('INTL_PRICING_NOT_CONFIGURED');
+  if (price < (platform?.costMicros ?? 0)) throw fail('INTL_PRICE_BELOW_COST');
   return price;
 };
 
@@ -24,7 +26,6 @@ export type Prices = {
   /** @throws INTL_PRICING_NOT_CONFIGURED, INTL_PRICE_BELOW_COST */
   of(accountId: string, country: string): Promise<number>;
   isPaused(name: SwitchName): Promise<boolean>;
-  isSharedPausedFor(accountId: string): Promise<boolean>;
 };
 
 /** Reads through to MySQL; what was read is trusted for a minute, as long as nothing was announced anywhere. */
@@ -50,13 +51,18 @@ export const createPrices = (deps: {
     return value;
   };
 
+  const readPlatform = async (): Promise<Map<string, PlatformPrice>> =>
+    new Map((await prices.platform()).map((price) => [price.country, price]));
+
   return {
     of: async (accountId, country) => {
-      const read = () => prices.find(accountId, country);
-      return priceOf(await recall(`${accountId} ${country}`, read), everywhereMicros);
+      // Few rows for everybody, and fewer of one account: neither is asked for again for every destination.
+      const [platform, own] = await Promise.all([
+        recall('platform', readPlatform),
+        recall(accountId, () => prices.own(accountId)),
+      ]);
+      return priceOf(own.get(country), platform.get(country), everywhereMicros);
     },
     isPaused: async (name) => (await recall('paused', () => prices.paused())).has(name),
-    isSharedPausedFor: (accountId) =>
-      recall(`paused ${accountId}`, () => prices.isSharedPaused(accountId)),
   };
 };

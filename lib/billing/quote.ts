@@ -111,16 +111,12 @@ export const createQuotes = (deps: QuoteDeps): Quotes => {
     return { plan: reserved.plan, priceMicros: reserved.priceMicros };
   };
 
-  const requireShared = async (accountId: string, country: string): Promise<void> => {
+  const requireShared = async (account: Account, country: string): Promise<void> => {
     const served = sharedCountries();
     if (served.size > 0 && !served.has(country)) {
       throw fail('CENTRAL_WHATSAPP_UNSUPPORTED_REGION');
     }
-    const paused = await Promise.all([
-      prices.isPaused('shared_number'),
-      prices.isSharedPausedFor(accountId),
-    ]);
-    if (paused.includes(true)) {
+    if (account.sharedPaused || (await prices.isPaused('shared_number'))) {
       throw fail('CENTRAL_WHATSAPP_PAUSED', { retry_after_seconds: pausedSeconds });
     }
   };
@@ -136,7 +132,7 @@ export const createQuotes = (deps: QuoteDeps): Quotes => {
       const nothing = free(account, mode);
       if (nothing) return nothing;
       const priceMicros = await prices.of(account.id, country);
-      if (shared) await requireShared(account.id, country);
+      if (shared) await requireShared(account, country);
       return reserve({
         ...(await asked(account, priceMicros)),
         holdId,

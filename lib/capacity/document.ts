@@ -93,7 +93,6 @@ const spendHour = (account: Account, money: Money, now: number) => {
 const allowancesOf = async (deps: DocumentDeps, account: Account, money: Money) => {
   const { prices, ledger, trialVerifications, config } = deps;
   const paused = await prices.paused();
-  const pausedHere = await prices.isSharedPaused(account.id);
   const allowance = money.deposited ? null : sharedPerFree * trialVerifications;
   const used = allowance === null ? null : await ledger.countMessages(account.id, allowance);
   const { trialGranted: granted, trialUsed } = money;
@@ -104,7 +103,7 @@ const allowancesOf = async (deps: DocumentDeps, account: Account, money: Money) 
     },
     shared_number: {
       ...{ allowance, used, hourly_limit: config.sharedHourly },
-      paused: pausedHere || paused.has('shared_number'),
+      paused: account.sharedPaused || paused.has('shared_number'),
     },
     balance: { available: toUsd(money.micros), minimum: toUsd(minimumBalanceMicros) },
   };

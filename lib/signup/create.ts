@@ -48,6 +48,7 @@ const newAccount = ({ password: _, ...given }: Registration): Account => {
     spendCapHourlyMicros: null,
     templateLanguage: null,
     mfaEnabledAt: null,
+    sharedPaused: false,
   };
 };
 
