@@ -126,7 +126,7 @@ test.serial('a TOTP verification whose event was lost is charged from its log, o
   lost.restore();
   t.is(await chargeForgotten(stack.worker), 0, 'it may still be on its way');
   clock.forward(hour);
-  t.like((await books())[0], { check: 'every TOTP verification is charged' });
+  t.like((await books())[0], { check: 'every TOTP verification is charged, at its price' });
   t.is(await chargeForgotten(stack.worker), 1);
   t.is(await chargeForgotten(stack.worker), 0);
   t.is((await billing(customer)).balance, 9.998);
