@@ -1,6 +1,7 @@
 // The billing worker: settles what happened to messages and enrollments, charges for it, and proves the books.
-import { createBookkeeper, createFloorJudge, createNewsRunner } from '../lib/billing/chores.ts';
+import { createBookkeeper, createFloorJudge } from '../lib/billing/chores.ts';
 import { billingCharge } from '../lib/jobs.ts';
+import { createNewsRunner } from '../lib/messages/news.ts';
 import { handleBilling } from '../lib/otp/settle.ts';
 import { task, type Worker } from './worker.ts';
 

@@ -1,6 +1,7 @@
 // Accounts in MySQL.
-import { type Database, isDuplicateKey } from '../infra/mysql.ts';
+import { type Database, isDuplicateKey, withLockRetry } from '../infra/mysql.ts';
 import { idBytes, idText } from '../kernel/ids.ts';
+import { advanceEpoch } from './epoch-store.ts';
 import { type Account, emailKey } from './rules.ts';
 
 type Row = Record<string, unknown>;
@@ -58,6 +59,33 @@ export const lockAccount = async (trx: Database, id: string): Promise<Standing |
     }
   );
 };
+
+/**
+ * Gives an account another status, and says since when and why unless it is active. False, and nothing changed, when
+ * it has that status already. Within a transaction that makes everybody forget what they remember.
+ */
+export const writeStatus = async (
+  trx: Database,
+  id: string,
+  { status, at, reason }: StatusChange,
+): Promise<boolean> => {
+  const columns = { status, suspended_at: at ?? null, suspended_reason: reason ?? null };
+  const account = trx('accounts').where({ id: idBytes(id) });
+  return (await account.whereNot({ status }).update(columns)) === 1;
+};
+
+export type StatusChange = { status: Account['status']; at?: number; reason?: string };
+
+/** Writes columns of an account that every process remembers. */
+const writeColumns = (db: Database, id: string, columns: Row): Promise<void> =>
+  withLockRetry(() =>
+    db.transaction(async (trx) => {
+      await trx('accounts')
+        .where({ id: idBytes(id) })
+        .update(columns);
+      await advanceEpoch(trx);
+    }),
+  );
 
 /** What the owner may change. */
 export type AccountChanges = Partial<
@@ -167,42 +195,30 @@ const write = (db: Database) => ({
       .where({ id: idBytes(id), password_hash: before })
       .update({ password_hash: renewed })) === 1,
 
-  setStatus: async (
-    id: string,
-    status: Account['status'],
-    why: { at: number; reason: string } | undefined = undefined,
-  ): Promise<boolean> => {
-    const changed = await db('accounts')
-      .where({ id: idBytes(id) })
-      .whereNot({ status })
-      .update({ status, suspended_at: why?.at ?? null, suspended_reason: why?.reason ?? null });
-    return changed === 1;
-  },
+  setStatus: (id: string, status: Account['status']): Promise<boolean> =>
+    withLockRetry(() =>
+      db.transaction(async (trx) => {
+        const changed = await writeStatus(trx, id, { status });
+        if (changed) await advanceEpoch(trx);
+        return changed;
+      }),
+    ),
 
   /** Writes what a profile or settings change names; the rest stays. */
-  change: async (id: string, changes: AccountChanges): Promise<void> => {
+  change: (id: string, changes: AccountChanges): Promise<void> => {
     const { webhookUrl, spendCapHourlyMicros, templateLanguage, ...profile } = changes;
-    await db('accounts')
-      .where({ id: idBytes(id) })
-      .update({
-        ...profile,
-        ...(webhookUrl === undefined ? {} : { webhook_url: webhookUrl }),
-        ...(spendCapHourlyMicros === undefined
-          ? {}
-          : { spend_cap_hourly_micros: spendCapHourlyMicros }),
-        ...(templateLanguage === undefined ? {} : { template_language: templateLanguage }),
-      });
+    return writeColumns(db, id, {
+      ...profile,
+      ...(webhookUrl === undefined ? {} : { webhook_url: webhookUrl }),
+      ...(spendCapHourlyMicros === undefined
+        ? {}
+        : { spend_cap_hourly_micros: spendCapHourlyMicros }),
+      ...(templateLanguage === undefined ? {} : { template_language: templateLanguage }),
+    });
   },
 
-  setTier: async (id: string, tier: Account['tier']): Promise<void> => {
-    await db('accounts')
-      .where({ id: idBytes(id) })
-      .update({
-        tier: tier.name,
-        tier_per_minute: tier.perMinute,
-        tier_expires_at: tier.expiresAt,
-      });
-  },
+  setTier: (id: string, { name, perMinute, expiresAt }: Account['tier']): Promise<void> =>
+    writeColumns(db, id, { tier: name, tier_per_minute: perMinute, tier_expires_at: expiresAt }),
 });
 
 export type AccountStore = ReturnType<typeof createAccountStore>;

@@ -1,9 +1,8 @@
 // What the billing worker does on the clock: the books are proven every hour, the safety floor judges every day.
 import { type Chore, repeat } from '../kernel/chore.ts';
-import { hour, minute, second } from '../kernel/clock.ts';
+import { hour, minute } from '../kernel/clock.ts';
 import type { Log } from '../kernel/log.ts';
 import { type FloorDeps, judgeYesterday } from './floor.ts';
-import { tellLeftNews } from './news.ts';
 import type { Poster } from './post.ts';
 import { reconcile } from './reconcile.ts';
 import type { ReconcileStore } from './reconcile-store.ts';
@@ -52,16 +51,6 @@ export const createBookkeeper = (deps: Deps): Chore =>
       deps.log.error({ ...fields, checks }, 'the books do not agree');
     },
     hour,
-    deps.log,
-  );
-
-/** Tells what a process that died or a broker that was away left untold. */
-export const createNewsRunner = (deps: Deps): Chore =>
-  repeat(
-    async () => {
-      await tellLeftNews(deps);
-    },
-    10 * second,
     deps.log,
   );
 

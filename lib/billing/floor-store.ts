@@ -1,9 +1,10 @@
 // Days of accounts in MySQL, as the safety floor judges them.
+import { advanceEpoch } from '../accounts/epoch-store.ts';
 import { type Database, isDuplicateKey } from '../infra/mysql.ts';
+import type { EventWire } from '../jobs.ts';
 import { idAt, idBytes, idText } from '../kernel/ids.ts';
+import { insertNews } from '../messages/news-store.ts';
 import type { Plan } from '../messages/rules.ts';
-import type { News } from './news.ts';
-import { insertNews } from './news-store.ts';
 
 type Row = Record<string, unknown>;
 
@@ -43,7 +44,7 @@ export const createFloorStore = (db: Database) => ({
   },
 
   /** Writes a judgement with what follows from it and is to be told; false when the day was judged before. */
-  record: async (given: FloorJudgement, told: readonly News[]): Promise<boolean> => {
+  record: async (given: FloorJudgement, told: readonly EventWire[]): Promise<boolean> => {
     const account_id = idBytes(given.accountId);
     const { date, settled, verified, plan, switched, lowDays } = given;
     try {
@@ -58,6 +59,7 @@ export const createFloorStore = (db: Database) => ({
             ...(switched ? { billing_plan: plan, floor_since: since } : {}),
           });
         await insertNews(trx, told);
+        if (switched) await advanceEpoch(trx);
       });
       return true;
     } catch (error) {

@@ -1,12 +1,14 @@
 // The safety floor: accounts whose codes hardly anybody enters pay per message until that changes (spec section 8).
 import type { Clock } from '../kernel/clock.ts';
 import { day, minute } from '../kernel/clock.ts';
+import type { Log } from '../kernel/log.ts';
 import type { Revocations } from '../keys/revocations.ts';
 import type { Announcer } from '../messages/announce.ts';
+import { tellNews } from '../messages/news.ts';
+import type { NewsStore } from '../messages/news-store.ts';
 import type { Plan } from '../messages/rules.ts';
 import type { FloorDay, FloorStore } from './floor-store.ts';
-import { newsAbout, tellNews } from './news.ts';
-import type { NewsStore } from './news-store.ts';
+import { newsAbout } from './news.ts';
 
 /** Spec section 8: under 55 % on three days in a row. */
 export const floorRate = 0.55;
@@ -38,6 +40,7 @@ export type FloorDeps = {
   announcer: Announcer;
   revocations: Pick<Revocations, 'announce'>;
   clock: Clock;
+  log: Log;
   floorMinimumDaily: number;
 };
 

@@ -1,8 +1,10 @@
 // The ledger in MySQL: rows are only ever added, gapless per account, each reference once, the balance with them.
+import { advanceEpoch } from '../accounts/epoch-store.ts';
 import { type Database, isDuplicateKey, withLockRetry } from '../infra/mysql.ts';
+import type { EventWire } from '../jobs.ts';
 import { idBytes, idText, newId } from '../kernel/ids.ts';
-import { type News, newsOf } from './news.ts';
-import { insertNews } from './news-store.ts';
+import { insertNews } from '../messages/news-store.ts';
+import { newsOf } from './news.ts';
 import { applyPosting, type Balance, counterOf, type Posting } from './rules.ts';
 
 type Row = Record<string, unknown>;
@@ -30,7 +32,7 @@ export type PostResult = {
   /** Balances before and after, of the accounts that changed. */
   changed: Map<string, { before: Balance; after: Balance }>;
   /** What the accounts are to be told of it. */
-  told: News[];
+  told: EventWire[];
 };
 
 const lockAccounts = async (
@@ -209,13 +211,15 @@ export const createLedgerStore = (db: Database) => ({
     accountId: string,
     from: string,
     to: string,
-    told: readonly News[] = [],
+    told: readonly EventWire[] = [],
   ): Promise<boolean> =>
     db.transaction(async (trx) => {
       const account = { id: idBytes(accountId), billing_plan: from };
       const changed = await trx('accounts').where(account).update({ billing_plan: to });
-      if (changed === 1) await insertNews(trx, told);
-      return changed === 1;
+      if (changed === 0) return false;
+      await insertNews(trx, told);
+      await advanceEpoch(trx);
+      return true;
     }),
 
   grantTrial: async (accountId: string, verifications: number): Promise<void> => {

@@ -7,10 +7,11 @@ import type { Log } from '../kernel/log.ts';
 import { describeError } from '../kernel/redact.ts';
 import type { Revocations } from '../keys/revocations.ts';
 import type { Announcer } from '../messages/announce.ts';
+import { tellNews } from '../messages/news.ts';
+import type { NewsStore } from '../messages/news-store.ts';
 import type { CreditStore, Hold } from './credit-store.ts';
 import type { LedgerStore, Posted, PostResult } from './ledger-store.ts';
-import { newsAbout, tellNews } from './news.ts';
-import type { NewsStore } from './news-store.ts';
+import { newsAbout } from './news.ts';
 import type { Balance, Posting } from './rules.ts';
 
 export type PostDeps = {

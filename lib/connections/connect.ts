@@ -1,10 +1,11 @@
 // Connecting an own number: everything is checked with the provider first, and stored in one step at the end.
 import { randomInt } from 'node:crypto';
+import type { EventWire } from '../jobs.ts';
 import { invalid } from '../kernel/errors.ts';
 import { newId } from '../kernel/ids.ts';
 import { accountEvent } from '../messages/events.ts';
-import { tell } from '../messages/tell.ts';
-import { partWith } from './disconnect.ts';
+import { tellNews } from '../messages/news.ts';
+import { disconnectedEvent, leave } from './disconnect.ts';
 import { asking, type ConnectionDeps, pinContext, tokenContext } from './provider.ts';
 import {
   type Connection,
@@ -14,6 +15,7 @@ import {
   qualityOf,
   templateStatusOf,
 } from './rules.ts';
+import type { FoundConnection } from './store.ts';
 
 /** What both ways to connect say about the number. */
 type Given = {
@@ -72,17 +74,26 @@ const prepare = async (deps: ConnectionDeps, given: Given, status: string): Prom
   if (given.wabaId !== null) await deps.management.subscribe(given.token, given.wabaId);
 };
 
-/** The number is connected by now: whatever fails from here on, the caller is told that it is. */
-const announce = async (deps: ConnectionDeps, given: Given, connection: Connection) => {
-  await deps.revocations.announce();
-  await tell(
-    deps,
-    accountEvent('whatsapp.connected', {
-      ...{ accountId: given.accountId, mode: 'live', at: connection.connectedAt },
-      ...{ requestId: given.requestId, subject: connection.id },
-      data: { phone_number_id: given.phoneNumberId, waba_id: given.wabaId },
-    }),
-  );
+/** The same number with another token is one number all along. */
+const partsWith = (
+  former: FoundConnection | undefined,
+  { phoneNumberId }: Connection,
+): former is FoundConnection => former !== undefined && former.phoneNumberId !== phoneNumberId;
+
+/** What the account is told once `connection` stands in the place of `former`. */
+const newsOf = (
+  connection: Connection,
+  former: FoundConnection | undefined,
+  requestId: string,
+): EventWire[] => {
+  const { accountId, id: subject, phoneNumberId, wabaId, connectedAt: at } = connection;
+  const connected = accountEvent('whatsapp.connected', {
+    ...{ accountId, mode: 'live', at, requestId, subject },
+    data: { phone_number_id: phoneNumberId, waba_id: wabaId },
+  });
+  return partsWith(former, connection)
+    ? [disconnectedEvent(former, { at, requestId }), connected]
+    : [connected];
 };
 
 const establish = async (deps: ConnectionDeps, given: Given): Promise<void> => {
@@ -107,13 +118,15 @@ const establish = async (deps: ConnectionDeps, given: Given): Promise<void> => {
     templates: templates.map((one) => ({ ...one, status: templateStatusOf(one.status) })),
   };
   const sealed = deps.sealer.seal(token, tokenContext(connection.id));
-  const replaced = await deps.connections.replace(connection, sealed, now);
+  const replaced = await deps.connections.replace(connection, {
+    ...{ sealedToken: sealed, now },
+    newsOf: (former) => newsOf(connection, former, given.requestId),
+  });
   if (replaced.kind === 'taken') throw elsewhere();
-  await announce(deps, given, connection);
-  const { former } = replaced;
-  if (former && former.phoneNumberId !== given.phoneNumberId) {
-    await partWith(deps, former, given.requestId);
-  }
+  // The number is connected by now: whatever fails from here on, the caller is told that it is.
+  await deps.revocations.announce();
+  await tellNews(deps, replaced.told);
+  if (partsWith(replaced.former, connection)) await leave(deps, replaced.former);
 };
 
 /**

@@ -1,15 +1,17 @@
 // Disconnecting an own number: its token is deleted, and sends go back to the shared number.
+import type { EventWire } from '../jobs.ts';
 import { describeError } from '../kernel/redact.ts';
 import { accountEvent } from '../messages/events.ts';
-import { tell } from '../messages/tell.ts';
+import { tellNews } from '../messages/news.ts';
 import { type ConnectionDeps, tokenContext } from './provider.ts';
+import type { Connection } from './rules.ts';
 import type { FoundConnection } from './store.ts';
 
 /**
  * Our app leaves a business account that it came to by Embedded Signup and that nobody uses here any more. Whether
- * that works changes nothing: without a connection the account's webhooks are passed over.
+ * that works changes nothing: without a connection the account's webhooks are passed over. Never throws.
  */
-const leave = async (deps: ConnectionDeps, connection: FoundConnection): Promise<void> => {
+export const leave = async (deps: ConnectionDeps, connection: FoundConnection): Promise<void> => {
   const { wabaId, source, id, sealedToken } = connection;
   if (wabaId === null || source !== 'embedded_signup') return;
   try {
@@ -20,22 +22,15 @@ const leave = async (deps: ConnectionDeps, connection: FoundConnection): Promise
   }
 };
 
-/** What follows once a connection is gone from the store, by itself or for another one; never throws. */
-export const partWith = async (
-  deps: ConnectionDeps,
-  connection: FoundConnection,
-  requestId: string,
-): Promise<void> => {
-  const { accountId, id: subject, phoneNumberId, wabaId } = connection;
-  await leave(deps, connection);
-  await tell(
-    deps,
-    accountEvent('whatsapp.disconnected', {
-      ...{ accountId, mode: 'live', at: deps.clock.now(), requestId, subject },
-      data: { phone_number_id: phoneNumberId, waba_id: wabaId },
-    }),
-  );
-};
+/** The event that a connection is gone, by itself or for another one. */
+export const disconnectedEvent = (
+  { accountId, id: subject, phoneNumberId, wabaId }: Connection,
+  { at, requestId }: { at: number; requestId: string },
+): EventWire =>
+  accountEvent('whatsapp.disconnected', {
+    ...{ accountId, mode: 'live', at, requestId, subject },
+    data: { phone_number_id: phoneNumberId, waba_id: wabaId },
+  });
 
 /**
  * Deletes the account's connection. Repeatable: without one nothing happens, but processes are told again, in case
@@ -45,7 +40,11 @@ export const disconnect = async (
   deps: ConnectionDeps,
   { accountId, requestId }: { accountId: string; requestId: string },
 ): Promise<void> => {
-  const removed = await deps.connections.remove(accountId);
+  const about = { at: deps.clock.now(), requestId };
+  const { former, told } = await deps.connections.remove(accountId, (gone) =>
+    gone ? [disconnectedEvent(gone, about)] : [],
+  );
   await deps.revocations.announce();
-  if (removed) await partWith(deps, removed, requestId);
+  await tellNews(deps, told);
+  if (former) await leave(deps, former);
 };

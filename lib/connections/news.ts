@@ -2,10 +2,11 @@
 import { GraphFailure } from '../channels/whatsapp-management.ts';
 import type { WhatsappNews } from '../jobs.ts';
 import { newId } from '../kernel/ids.ts';
-import { accountEvent } from '../messages/events.ts';
+import { tellNews } from '../messages/news.ts';
 import { type ConnectionDeps, tokenContext } from './provider.ts';
-import { accountEffect, qualityOf, shownTemplate, templateStatusOf } from './rules.ts';
+import { accountEffect, qualityOf, templateStatusOf } from './rules.ts';
 import type { FoundConnection } from './store.ts';
+import { templateEvent } from './template.ts';
 
 /** Meta's webhook writes a hyphen where its templates have an underscore. */
 const languageOf = (text: string): string => text.replace('-', '_');
@@ -22,16 +23,13 @@ const onTemplate = async (
   if (name !== deps.template.name) return;
   const status = templateStatusOf(news.event);
   const { at } = news;
-  const before = shownTemplate(connection, { name, language }).status;
-  if (!(await deps.connections.takeNews(connection.id, { name, language, status, at }))) return;
+  const template = { name, language, status };
+  const told = await deps.connections.takeNews(connection.id, { ...template, at }, (before) => [
+    templateEvent(connection, { template, before, at, requestId: newId() }),
+  ]);
+  if (told.length === 0) return;
   await deps.revocations.announce();
-  await deps.announcer.announce(
-    accountEvent('template.status_changed', {
-      ...{ accountId: connection.accountId, mode: 'live', at, requestId: newId() },
-      subject: [connection.id, name, language, status, at].join(' '),
-      data: { name, language, status, previous_status: before === status ? null : before },
-    }),
-  );
+  await tellNews(deps, told);
 };
 
 /** The webhook tells that something about the number changed; what it is now is read back. */

@@ -7,6 +7,7 @@ import { describeError } from '../kernel/redact.ts';
 import type { Sealer } from '../kernel/secrets.ts';
 import type { Revocations } from '../keys/revocations.ts';
 import type { Announcer } from '../messages/announce.ts';
+import type { NewsStore } from '../messages/news-store.ts';
 import { issueOf, type WantedTemplate } from './rules.ts';
 import type { ConnectionStore } from './store.ts';
 
@@ -16,6 +17,7 @@ export type ConnectionDeps = {
   management: WhatsappManagement;
   sealer: Sealer;
   revocations: Pick<Revocations, 'announce'>;
+  news: NewsStore;
   announcer: Pick<Announcer, 'announce'>;
   clock: Clock;
   log: Log;

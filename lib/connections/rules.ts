@@ -64,6 +64,11 @@ export const qualityOf = (word: string): string => {
 /** What a template should be: the name of the settings, in the account's language. */
 export type WantedTemplate = { name: string; language: string };
 
+/** A template out of a row of it. */
+export const templateOf = ({ name, language, status }: Record<string, unknown>): Template => ({
+  ...{ name: String(name), language: String(language), status: String(status) },
+});
+
 /** The wanted template as the owner sees it, whether or not it exists. */
 export const shownTemplate = (
   connection: Pick<Connection, 'templates' | 'wabaId'>,
@@ -92,26 +97,23 @@ export const chooseTemplate = (
 /** How far the provider's clock may be behind ours, when its news is compared with what it told us when asked. */
 const clockToleranceMs = 60_000;
 
-/** What is stored of a template (ms): when the provider was last asked, its last news, and the news that changed it. */
+/** What is stored of a template (ms): when the provider was last asked, and its last news. */
 export type KnownTemplate = {
   status: TemplateStatus;
   checkedAt: number;
   newsAt: number;
-  changedAt: number;
 };
 
 /**
- * What news of a template means: it changes the state, it did so before and came again, it confirms the state, or it
- * is too old to mean anything. The provider promises no order, and repeats what it is not sure to have told.
+ * What news of a template means: it changes the state, it confirms it, or it is too old to mean anything. The provider promises no order, and repeats what it is not sure to have told.
  */
 export const judgeNews = (
   known: KnownTemplate | undefined,
   news: { status: TemplateStatus; at: number },
-): 'change' | 'again' | 'confirm' | 'old' => {
+): 'change' | 'confirm' | 'old' => {
   if (known === undefined) return 'change';
   if (news.at < known.newsAt || news.at < known.checkedAt - clockToleranceMs) return 'old';
-  if (known.status !== news.status) return 'change';
-  return known.changedAt === news.at ? 'again' : 'confirm';
+  return known.status === news.status ? 'confirm' : 'change';
 };
 
 const objectGone = 33;

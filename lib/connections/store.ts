@@ -1,8 +1,11 @@
 // Own WhatsApp numbers in MySQL: one per account, one account per number; their templates and PINs.
+import { advanceEpoch } from '../accounts/epoch-store.ts';
 import { lockAccount } from '../accounts/store.ts';
 import { type Database, isDuplicateKey, withLockRetry } from '../infra/mysql.ts';
+import type { EventWire } from '../jobs.ts';
 import { idBytes, idText } from '../kernel/ids.ts';
-import type { BrokenReason, Connection, Template } from './rules.ts';
+import { insertNews } from '../messages/news-store.ts';
+import { type BrokenReason, type Connection, type Template, templateOf } from './rules.ts';
 import { createTemplateStore, templateRow } from './template-store.ts';
 
 type Row = Record<string, unknown>;
@@ -45,9 +48,7 @@ const reading = (db: Database) => {
         row,
         templates
           .filter(({ connection_id: of }) => (of as Buffer).equals(row.id as Buffer))
-          .map(({ name, language, status }) => ({
-            ...{ name: String(name), language: String(language), status: String(status) },
-          })),
+          .map(templateOf),
       ),
     );
   };
@@ -125,23 +126,41 @@ const takeOut = async (trx: Database, accountId: string): Promise<FoundConnectio
   return found;
 };
 
+/** A connection that is gone, and what is told of the change. */
+export type Gone = { former: FoundConnection | undefined; told: EventWire[] };
+
+type NewsOf = (former: FoundConnection | undefined) => EventWire[];
+
 /** taken: another account has the number, and nothing was changed. */
-export type Replaced =
-  | { kind: 'taken' }
-  | { kind: 'replaced'; former: FoundConnection | undefined };
+export type Replaced = { kind: 'taken' } | ({ kind: 'replaced' } & Gone);
+
+/** Ends a change of the account's connection: what `newsOf` says of it goes with it. */
+const tellWith = async (
+  trx: Database,
+  former: FoundConnection | undefined,
+  newsOf: NewsOf,
+): Promise<Gone> => {
+  const told = newsOf(former);
+  await insertNews(trx, told);
+  await advanceEpoch(trx);
+  return { former, told };
+};
 
 const replacing = (db: Database) => ({
   /** Puts `connection` in the place of the account's former one, and answers that one. */
-  replace: async (connection: Connection, sealedToken: string, now: number): Promise<Replaced> => {
+  replace: async (
+    connection: Connection,
+    { sealedToken, now, newsOf }: { sealedToken: string; now: number; newsOf: NewsOf },
+  ): Promise<Replaced> => {
     const work = () =>
       db.transaction(async (trx) => {
         const former = await takeOut(trx, connection.accountId);
         // With the account locked a duplicate can only be the number.
         await insertConnection(trx, connection, { token: sealedToken, now });
-        return former;
+        return tellWith(trx, former, newsOf);
       });
     try {
-      return { kind: 'replaced', former: await withLockRetry(work) };
+      return { kind: 'replaced', ...(await withLockRetry(work)) };
     } catch (error) {
       if (isDuplicateKey(error)) return { kind: 'taken' };
       throw error;
@@ -149,8 +168,10 @@ const replacing = (db: Database) => ({
   },
 
   /** Deletes the account's connection with its token and templates; answers what it was, if there was one. */
-  remove: (accountId: string): Promise<FoundConnection | undefined> =>
-    withLockRetry(() => db.transaction((trx) => takeOut(trx, accountId))),
+  remove: (accountId: string, newsOf: NewsOf): Promise<Gone> =>
+    withLockRetry(() =>
+      db.transaction(async (trx) => tellWith(trx, await takeOut(trx, accountId), newsOf)),
+    ),
 
   /** Keeps `sealedPin` for the number unless there is one; answers the one that is kept. */
   keepPin: async (phoneNumberId: string, sealedPin: string, now: number): Promise<string> => {
@@ -163,23 +184,33 @@ const replacing = (db: Database) => ({
   },
 });
 
+/** Runs an update of connections that every process hears of; answers whether it changed one. */
+const changed = (db: Database, update: (trx: Database) => PromiseLike<number>): Promise<boolean> =>
+  withLockRetry(() =>
+    db.transaction(async (trx) => {
+      if ((await update(trx)) === 0) return false;
+      await advanceEpoch(trx);
+      return true;
+    }),
+  );
+
 const changing = (db: Database) => ({
   /** Answers false when it was broken before, or is not there any more. */
-  markBroken: async (id: string, reason: BrokenReason, now: number): Promise<boolean> => {
-    const changed = await db('whatsapp_connections')
-      .where({ id: idBytes(id), status: 'connected' })
-      .update({ status: 'broken', broken_at: now, broken_reason: reason });
-    return changed === 1;
-  },
+  markBroken: (id: string, reason: BrokenReason, now: number): Promise<boolean> =>
+    changed(db, (trx) =>
+      trx('whatsapp_connections')
+        .where({ id: idBytes(id), status: 'connected' })
+        .update({ status: 'broken', broken_at: now, broken_reason: reason }),
+    ),
 
   /** Takes a connection for sound again that is broken for one of the reasons. */
-  heal: async (id: string, reasons: readonly BrokenReason[]): Promise<boolean> => {
-    const changed = await db('whatsapp_connections')
-      .where({ id: idBytes(id), status: 'broken' })
-      .whereIn('broken_reason', reasons)
-      .update({ status: 'connected', broken_at: null, broken_reason: null });
-    return changed === 1;
-  },
+  heal: (id: string, reasons: readonly BrokenReason[]): Promise<boolean> =>
+    changed(db, (trx) =>
+      trx('whatsapp_connections')
+        .where({ id: idBytes(id), status: 'broken' })
+        .whereIn('broken_reason', reasons)
+        .update({ status: 'connected', broken_at: null, broken_reason: null }),
+    ),
 
   updateNumber: async (
     id: string,

@@ -1,11 +1,17 @@
 // The templates of own WhatsApp numbers in MySQL.
+import { advanceEpoch } from '../accounts/epoch-store.ts';
 import { type Database, withLockRetry } from '../infra/mysql.ts';
+import type { EventWire } from '../jobs.ts';
 import { idBytes } from '../kernel/ids.ts';
-import { judgeNews, type KnownTemplate, type Template } from './rules.ts';
+import { insertNews } from '../messages/news-store.ts';
+import { judgeNews, type KnownTemplate, type Template, templateOf } from './rules.ts';
 
 type Row = Record<string, unknown>;
 
 export type TemplateNews = { name: string; language: string; status: string; at: number };
+
+/** What is to be told of a change, given the templates as they were before it. */
+export type NewsOf = (before: readonly Template[]) => EventWire[];
 
 /** A row of the table, without its times. */
 export const templateRow = (connectionId: string, { name, language, status }: Template) => ({
@@ -17,21 +23,34 @@ const knownOf = (row: Row): KnownTemplate => ({
   status: String(row.status),
   checkedAt: Number(row.checked_at ?? 0),
   newsAt: Number(row.news_at ?? 0),
-  changedAt: Number(row.changed_at ?? 0),
 });
 
+/** Locks a connection; false when it is gone. */
+const lockConnection = async (trx: Database, id: Buffer): Promise<boolean> =>
+  (await trx('whatsapp_connections').where({ id }).forUpdate().first('id')) !== undefined;
+
+/** Ends a change of templates: what is told of it goes with it. */
+const tellWith = async (trx: Database, told: EventWire[]): Promise<EventWire[]> => {
+  await insertNews(trx, told);
+  await advanceEpoch(trx);
+  return told;
+};
+
 export const createTemplateStore = (db: Database) => ({
-  /** Notes what the provider said of the templates when it was asked; false when the connection is gone. */
+  /**
+   * Notes what the provider said of the templates when it was asked, and writes what `newsOf` says of it; answers
+   * that, or undefined when the connection is gone.
+   */
   noteTemplates: async (
     id: string,
     templates: readonly Template[],
-    now: number,
-  ): Promise<boolean> =>
+    { now, newsOf }: { now: number; newsOf: NewsOf },
+  ): Promise<EventWire[] | undefined> =>
     withLockRetry(() =>
       db.transaction(async (trx) => {
-        const key = { id: idBytes(id) };
-        const found = await trx('whatsapp_connections').where(key).forUpdate().first('id');
-        if (found === undefined) return false;
+        const connection_id = idBytes(id);
+        if (!(await lockConnection(trx, connection_id))) return undefined;
+        const before = (await trx('whatsapp_templates').where({ connection_id })).map(templateOf);
         const rows = templates.map((one) => ({ ...templateRow(id, one), checked_at: now }));
         if (rows.length > 0) {
           await trx('whatsapp_templates')
@@ -39,32 +58,33 @@ export const createTemplateStore = (db: Database) => ({
             .onConflict(['connection_id', 'name', 'language'])
             .merge(['status', 'checked_at']);
         }
-        return true;
+        return tellWith(trx, newsOf(before));
       }),
     ),
 
   /**
-   * Takes news of a template, unless something newer is known. Answers whether the news is what is known now, also
-   * when it came a second time.
+   * Takes news of a template, unless something newer is known, and writes what `newsOf` says of it; answers that:
+   * nothing, where it changed nothing.
    */
-  takeNews: async (connectionId: string, news: TemplateNews): Promise<boolean> =>
+  takeNews: async (
+    connectionId: string,
+    news: TemplateNews,
+    newsOf: NewsOf,
+  ): Promise<EventWire[]> =>
     withLockRetry(() =>
       db.transaction(async (trx) => {
         const { name, language, status, at } = news;
         const id = idBytes(connectionId);
-        const found = await trx('whatsapp_connections').where({ id }).forUpdate().first('id');
-        if (found === undefined) return false;
+        if (!(await lockConnection(trx, id))) return [];
         const key = { connection_id: id, name, language };
-        const row = await trx<Row>('whatsapp_templates').where(key).first();
-        const judged = judgeNews(row && knownOf(row), news);
-        const columns = { status, news_at: at, ...(judged === 'change' ? { changed_at: at } : {}) };
-        if (judged === 'change' || judged === 'confirm') {
-          await trx('whatsapp_templates')
-            .insert({ ...key, ...columns })
-            .onConflict(['connection_id', 'name', 'language'])
-            .merge(Object.keys(columns));
-        }
-        return judged === 'change' || judged === 'again';
+        const rows: Row[] = await trx('whatsapp_templates').where(key);
+        const judged = judgeNews(rows.map(knownOf)[0], news);
+        if (judged === 'old') return [];
+        await trx('whatsapp_templates')
+          .insert({ ...key, status, news_at: at })
+          .onConflict(['connection_id', 'name', 'language'])
+          .merge(['status', 'news_at']);
+        return judged === 'change' ? tellWith(trx, newsOf(rows.map(templateOf))) : [];
       }),
     ),
 });

@@ -1,8 +1,9 @@
 // The template of an own number: asking for its state, and creating it.
 import { GraphFailure } from '../channels/whatsapp-management.ts';
+import type { EventWire } from '../jobs.ts';
 import { fail, invalid } from '../kernel/errors.ts';
 import { accountEvent } from '../messages/events.ts';
-import { tell } from '../messages/tell.ts';
+import { tellNews } from '../messages/news.ts';
 import { asking, type ConnectionDeps, tokenContext } from './provider.ts';
 import {
   type BrokenReason,
@@ -54,24 +55,24 @@ const asConnection = async <T>(
   return asking(deps, 'access_token', noting);
 };
 
-const announceChanges = async (
-  deps: ConnectionDeps,
-  connection: Managed,
-  found: { templates: Template[]; requestId: string; at: number },
-): Promise<void> => {
-  for (const { name, language, status } of found.templates) {
-    const before = shownTemplate(connection, { name, language }).status;
-    if (before === status) continue;
-    await tell(
-      deps,
-      accountEvent('template.status_changed', {
-        ...{ accountId: connection.accountId, mode: 'live', at: found.at },
-        requestId: found.requestId,
-        subject: [connection.id, name, language, status, found.at].join(' '),
-        data: { name, language, status, previous_status: before },
-      }),
-    );
-  }
+const statusIn = (
+  templates: readonly Template[],
+  { wabaId }: Pick<FoundConnection, 'wabaId'>,
+  wanted: WantedTemplate,
+): string => shownTemplate({ templates: [...templates], wabaId }, wanted).status;
+
+/** The event that a template has another state than it had in `before`. */
+export const templateEvent = (
+  connection: Pick<FoundConnection, 'id' | 'accountId' | 'wabaId'>,
+  given: { template: Template; before: readonly Template[]; at: number; requestId: string },
+): EventWire => {
+  const { template, before, at, requestId } = given;
+  const { name, language, status } = template;
+  return accountEvent('template.status_changed', {
+    ...{ accountId: connection.accountId, mode: 'live', at, requestId },
+    subject: [connection.id, name, language, status, at].join(' '),
+    data: { name, language, status, previous_status: statusIn(before, connection, template) },
+  });
 };
 
 /**
@@ -85,12 +86,19 @@ const note = async (
   requestId: string,
 ): Promise<void> => {
   const at = deps.clock.now();
-  if (!(await deps.connections.noteTemplates(connection.id, templates, at))) {
+  const told = await deps.connections.noteTemplates(connection.id, templates, {
+    now: at,
+    newsOf: (before) =>
+      templates
+        .filter((one) => statusIn(before, connection, one) !== one.status)
+        .map((template) => templateEvent(connection, { template, before, at, requestId })),
+  });
+  if (told === undefined) {
     throw fail('NOT_FOUND', {}, { message: 'The WhatsApp number was disconnected meanwhile.' });
   }
   await deps.connections.heal(connection.id, provenByListing);
   await deps.revocations.announce();
-  await announceChanges(deps, connection, { templates, requestId, at });
+  await tellNews(deps, told);
 };
 
 /** All languages of the template, and the wanted one also when there is none. */

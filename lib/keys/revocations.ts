@@ -1,9 +1,9 @@
 // News that keys, sessions or accounts changed: every process asks twice a second whether it may trust what it remembers.
 import { randomUUID } from 'node:crypto';
+import type { EpochStore } from '../accounts/epoch-store.ts';
 import type { RedisClient } from '../infra/redis.ts';
 import type { Log } from '../kernel/log.ts';
 import { describeError } from '../kernel/redact.ts';
-import type { EpochStore } from './epoch-store.ts';
 
 const pollMs = 400;
 /** After this long without news, what is remembered is no longer trusted: revocation holds within a second. */
@@ -123,8 +123,9 @@ const createTelling = (log: Log, nameOf: (witness: Witness) => string) => {
 };
 
 /**
- * Each announcement puts a fresh value in Redis and in MySQL, and each process looks at both. One of them is enough to
- * hear of it, so a process that has lost its way to one still reaches everybody; nothing is trusted for longer than
+ * A change puts a fresh value in MySQL with itself (`advanceEpoch`), so that one whose process dies at once is heard of
+ * too; its announcement puts another one in Redis and in MySQL, and each process looks at both. One of them is enough,
+ * so a process that has lost its way to one still reaches everybody; nothing is trusted for longer than
  * `trustMs` without Redis. The number that `epoch` gives counts what this process noticed: an older state never
  * returns, whatever the engines forget.
  */

@@ -1,6 +1,7 @@
 // API keys in MySQL.
-import { accountFromRow } from '../accounts/store.ts';
-import type { Database } from '../infra/mysql.ts';
+import { advanceEpoch } from '../accounts/epoch-store.ts';
+import { accountFromRow, lockAccount } from '../accounts/store.ts';
+import { type Database, withLockRetry } from '../infra/mysql.ts';
 import { idBytes, idText } from '../kernel/ids.ts';
 import type { KeyRecord, Principal } from './rules.ts';
 
@@ -80,10 +81,12 @@ const within = (trx: Database, accountId: string) => ({
     return row === undefined ? undefined : toRecord(row);
   },
 
+  /** Sets the end of a key's grace; the last change of its transaction. */
   expire: async (id: string, expiresAt: number): Promise<void> => {
     await trx('api_keys')
       .where({ id: idBytes(id) })
       .update({ expires_at: expiresAt });
+    await advanceEpoch(trx);
   },
 });
 
@@ -94,13 +97,12 @@ export const createKeyStore = (db: Database) => ({
 
   /** Changes the keys of an account one caller at a time: its row is locked meanwhile. */
   change: <T>(accountId: string, work: (keys: ReturnType<typeof within>) => Promise<T>) =>
-    db.transaction(async (trx): Promise<T> => {
-      await trx('accounts')
-        .where({ id: idBytes(accountId) })
-        .forUpdate()
-        .first('id');
-      return work(within(trx, accountId));
-    }),
+    withLockRetry(() =>
+      db.transaction(async (trx): Promise<T> => {
+        await lockAccount(trx, accountId);
+        return work(within(trx, accountId));
+      }),
+    ),
 
   /** Usable keys, and those that ended after `since` (ms); newest first. */
   list: async (accountId: string, since: number): Promise<KeyRecord[]> => {
@@ -144,11 +146,17 @@ export const createKeyStore = (db: Database) => ({
     now: number,
   ): Promise<'ended' | 'ended before' | 'missing'> => {
     const own = { account_id: idBytes(accountId), id: idBytes(id) };
-    const changed = await db('api_keys')
-      .where({ ...own, revoked_at: null })
-      .andWhere((query) => query.whereNull('expires_at').orWhere('expires_at', '>', now))
-      .update({ revoked_at: now });
-    if (changed === 1) return 'ended';
+    const ended = await withLockRetry(() =>
+      db.transaction(async (trx) => {
+        const changed = await trx('api_keys')
+          .where({ ...own, revoked_at: null })
+          .andWhere((query) => query.whereNull('expires_at').orWhere('expires_at', '>', now))
+          .update({ revoked_at: now });
+        if (changed === 1) await advanceEpoch(trx);
+        return changed === 1;
+      }),
+    );
+    if (ended) return 'ended';
     return (await db('api_keys').where(own).first('id')) ? 'ended before' : 'missing';
   },
 });

@@ -1,13 +1,15 @@
 // What every session of an account rests on, in MySQL: its end and the end of those sessions are one step.
-import { lockAccount } from '../accounts/store.ts';
+import { lockAccount, writeStatus } from '../accounts/store.ts';
 import { type Database, withLockRetry } from '../infra/mysql.ts';
+import type { EventWire } from '../jobs.ts';
 import { idBytes } from '../kernel/ids.ts';
+import { insertNews } from '../messages/news-store.ts';
 import { endSessions } from '../sessions/store.ts';
 
 /** What goes: `except` is the id of the session that acts. */
 export type Ending = { now: number; except?: string | undefined; reason: string };
 
-/** Ends sessions and logins that wait for a second factor; within a transaction that has locked the account. */
+/** Ends sessions and logins that wait for a second factor; last in a transaction that has locked the account. */
 export const endAccess = async (
   trx: Database,
   accountId: string,
@@ -40,6 +42,24 @@ export const createCredentialStore = (db: Database) => ({
           .update({ password_hash: given.hash });
         await endAccess(trx, accountId, given);
         return true;
+      }),
+    ),
+
+  /**
+   * Suspends the account, ends all that was opened of it, and writes what it is told: one step. Undefined when there
+   * is no such account; false, and nothing told, when it was suspended before.
+   */
+  suspend: (
+    accountId: string,
+    { now: at, reason, told }: { now: number; reason: string; told: readonly EventWire[] },
+  ): Promise<boolean | undefined> =>
+    withLockRetry(() =>
+      db.transaction(async (trx) => {
+        if (!(await lockAccount(trx, accountId))) return undefined;
+        const changed = await writeStatus(trx, accountId, { status: 'suspended', at, reason });
+        if (changed) await insertNews(trx, told);
+        await endAccess(trx, accountId, { now: at, reason: 'forced' });
+        return changed;
       }),
     ),
 

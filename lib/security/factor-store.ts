@@ -1,7 +1,10 @@
 // The second factors of accounts in MySQL: seeds, steps and recovery codes.
+import { advanceEpoch } from '../accounts/epoch-store.ts';
 import { lockAccount } from '../accounts/store.ts';
 import { type Database, withLockRetry } from '../infra/mysql.ts';
+import type { EventWire } from '../jobs.ts';
 import { idBytes } from '../kernel/ids.ts';
+import { insertNews } from '../messages/news-store.ts';
 import { type Ending, endAccess } from './credential-store.ts';
 
 type Row = Record<string, unknown>;
@@ -65,12 +68,16 @@ const setUp = (db: Database) => ({
         if (changed === 0) return false;
         await writeRecovery(trx, account_id, given);
         await trx('accounts').where({ id: account_id }).update({ mfa_enabled_at: given.now });
+        await advanceEpoch(trx);
         return true;
       }),
     ),
 
-  /** Turns the factor off and ends what was opened with it; false, and nothing changed, when it was not on. */
-  disable: (accountId: string, ending: Ending): Promise<boolean> =>
+  /**
+   * Turns the factor off, ends what was opened with it, and writes what is told of it; false, and nothing changed,
+   * when it was not on.
+   */
+  disable: (accountId: string, ending: Ending, told: readonly EventWire[] = []): Promise<boolean> =>
     withLockRetry(() =>
       db.transaction(async (trx) => {
         const id = idBytes(accountId);
@@ -79,11 +86,25 @@ const setUp = (db: Database) => ({
         await trx('accounts').where({ id }).update({ mfa_enabled_at: null });
         await trx('account_factors').where({ account_id: id }).delete();
         await trx('recovery_codes').where({ account_id: id }).delete();
+        await insertNews(trx, told);
         await endAccess(trx, accountId, ending);
         return true;
       }),
     ),
 });
+
+const countLeft = async (db: Database, accountId: string): Promise<number> => {
+  const unused = { account_id: idBytes(accountId), used_at: null };
+  const [row] = await db('recovery_codes').where(unused).count({ left: '*' });
+  return Number(row?.left ?? 0);
+};
+
+/** The use of a recovery code, and what is to be told when so many are left after it. */
+export type RecoveryUse = {
+  hash: Buffer;
+  now: number;
+  newsOfLeft(left: number): EventWire[];
+};
 
 const prove = (db: Database) => ({
   findSeed: async (accountId: string): Promise<string | undefined> => {
@@ -105,13 +126,10 @@ const prove = (db: Database) => ({
   describe: async (accountId: string): Promise<{ confirmedAt: number | null; left: number }> => {
     const id = idBytes(accountId);
     const account = await db<Row>('accounts').where({ id }).first('mfa_enabled_at');
-    const [row] = await db('recovery_codes')
-      .where({ account_id: id, used_at: null })
-      .count({ left: '*' });
     const confirmedAt = account?.mfa_enabled_at ?? null;
     return {
       confirmedAt: confirmedAt === null ? null : Number(confirmedAt),
-      left: Number(row?.left ?? 0),
+      left: await countLeft(db, accountId),
     };
   },
 
@@ -128,13 +146,35 @@ const prove = (db: Database) => ({
     };
   },
 
-  useRecoveryCode: async (accountId: string, hash: Buffer, now: number): Promise<boolean> =>
-    (await db('recovery_codes')
-      .where({ account_id: idBytes(accountId), hash, used_at: null })
-      .update({ used_at: now })) === 1,
+  /**
+   * Uses a code up and writes what `newsOfLeft` says of the number that is left; answers that, or undefined when the
+   * code was used before.
+   */
+  useRecoveryCode: (
+    accountId: string,
+    { hash, now, newsOfLeft }: RecoveryUse,
+  ): Promise<EventWire[] | undefined> =>
+    withLockRetry(() =>
+      db.transaction(async (trx) => {
+        await lockAccount(trx, accountId);
+        const code = trx('recovery_codes').where({ account_id: idBytes(accountId), hash });
+        if ((await code.where({ used_at: null }).update({ used_at: now })) === 0) return undefined;
+        const told = newsOfLeft(await countLeft(trx, accountId));
+        await insertNews(trx, told);
+        return told;
+      }),
+    ),
 
-  replaceRecoveryCodes: (accountId: string, set: RecoverySet): Promise<void> =>
-    db.transaction((trx) => writeRecovery(trx, idBytes(accountId), set)),
+  /** Puts a new set in the place of the present one; false, and nothing changed, when the factor is not on. */
+  replaceRecoveryCodes: (accountId: string, set: RecoverySet): Promise<boolean> =>
+    withLockRetry(() =>
+      db.transaction(async (trx) => {
+        const standing = await lockAccount(trx, accountId);
+        if (standing?.mfaEnabledAt == null) return false;
+        await writeRecovery(trx, idBytes(accountId), set);
+        return true;
+      }),
+    ),
 });
 
 export type FactorStore = ReturnType<typeof createFactorStore>;

@@ -4,6 +4,7 @@ import { timingSafeEqual } from 'node:crypto';
 import type { Passwords } from '../accounts/passwords.ts';
 import type { Account } from '../accounts/rules.ts';
 import type { AccountStore } from '../accounts/store.ts';
+import type { EventWire } from '../jobs.ts';
 import { matchStep, newSecret, otpauthUrl, qrDataUri } from '../kernel/authenticator.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { minute } from '../kernel/clock.ts';
@@ -14,7 +15,8 @@ import type { SealContext, Sealer } from '../kernel/secrets.ts';
 import type { Revocations } from '../keys/revocations.ts';
 import type { Announcer } from '../messages/announce.ts';
 import { accountEvent } from '../messages/events.ts';
-import { tell } from '../messages/tell.ts';
+import { tellNews } from '../messages/news.ts';
+import type { NewsStore } from '../messages/news-store.ts';
 import type { Session } from '../sessions/rules.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { FactorStore } from './factor-store.ts';
@@ -34,6 +36,7 @@ export type MfaDeps = {
   factors: FactorStore;
   passwords: Passwords;
   sealer: Sealer;
+  news: NewsStore;
   announcer: Announcer;
   clock: Clock;
   log: Log;
@@ -69,16 +72,15 @@ const isAppCode = async (
   return step !== undefined && factors.useStep(accountId, step);
 };
 
-const tellLow = async (deps: MfaDeps, accountId: string): Promise<void> => {
-  const { left } = await deps.factors.describe(accountId);
-  if (left >= recoveryCodesLow) return;
-  const about = { accountId, mode: 'live' as const, requestId: newId(), at: deps.clock.now() };
-  const data = { recovery_codes_remaining: left };
-  await tell(
-    deps,
-    accountEvent('security.recovery_codes_low', { ...about, subject: newId(), data }),
-  );
-};
+/** What using a recovery code is worth telling, when so many are `left`. */
+const newsOfLeft =
+  (accountId: string, at: number) =>
+  (left: number): EventWire[] => {
+    if (left >= recoveryCodesLow) return [];
+    const about = { accountId, mode: 'live' as const, requestId: newId(), at, subject: newId() };
+    const data = { recovery_codes_remaining: left };
+    return [accountEvent('security.recovery_codes_low', { ...about, data })];
+  };
 
 // One Argon2id per guess: all codes of a set share a salt. Every code is compared, so time tells nothing.
 const isRecoveryCode = async (deps: MfaDeps, accountId: string, code: string): Promise<boolean> => {
@@ -89,9 +91,12 @@ const isRecoveryCode = async (deps: MfaDeps, accountId: string, code: string): P
   const [hash = Buffer.alloc(0)] = await hashRecoveryCodes(passwords, [code], salt);
   const found = codes.filter((candidate) => timingSafeEqual(candidate.hash, hash));
   const [match] = found.filter(({ usedAt }) => usedAt === null);
-  if (!match || !(await factors.useRecoveryCode(accountId, match.hash, clock.now()))) return false;
-  await tellLow(deps, accountId);
-  return true;
+  if (!match) return false;
+  const now = clock.now();
+  const use = { hash: match.hash, now, newsOfLeft: newsOfLeft(accountId, now) };
+  const told = await factors.useRecoveryCode(accountId, use);
+  await tellNews(deps, told ?? []);
+  return told !== undefined;
 };
 
 /** Whether `code` is the account's app's or an unused recovery code; being right uses it up. */
@@ -184,11 +189,12 @@ export const disableFactor = async (
   await requireFactor(deps, account, proof);
   const at = clock.now();
   const ending = { now: at, except: session.id, reason: 'mfa_disabled' };
-  if (!(await factors.disable(account.id, ending))) throw nothingSetUp();
-  await revocations.announce();
-  const about = { accountId: account.id, mode: 'live' as const, requestId, at };
+  const about = { accountId: account.id, mode: 'live' as const, requestId, at, subject: newId() };
   const data = { by: proof.password === undefined ? 'code' : 'password' };
-  await tell(deps, accountEvent('security.mfa_disabled', { ...about, subject: newId(), data }));
+  const told = [accountEvent('security.mfa_disabled', { ...about, data })];
+  if (!(await factors.disable(account.id, ending, told))) throw nothingSetUp();
+  await revocations.announce();
+  await tellNews(deps, told);
 };
 
 /**
@@ -204,7 +210,7 @@ export const renewRecoveryCodes = async (
   // Before the proof, which may be a code that is used up by it: after it nothing may be refused for want of room.
   const { codes, ...kept } = await newRecoverySet(deps.passwords);
   await requireFactor(deps, account, proof);
-  await deps.factors.replaceRecoveryCodes(account.id, kept);
+  if (!(await deps.factors.replaceRecoveryCodes(account.id, kept))) throw nothingSetUp();
   return codes;
 };
 

@@ -6,13 +6,15 @@ import type { Log } from '../kernel/log.ts';
 import type { Revocations } from '../keys/revocations.ts';
 import type { Announcer } from '../messages/announce.ts';
 import { accountEvent } from '../messages/events.ts';
-import { tell } from '../messages/tell.ts';
+import { tellNews } from '../messages/news.ts';
+import type { NewsStore } from '../messages/news-store.ts';
 import type { CredentialStore } from './credential-store.ts';
 
 export type SuspendDeps = {
   accounts: AccountStore;
   credentials: CredentialStore;
   revocations: Pick<Revocations, 'announce'>;
+  news: NewsStore;
   announcer: Announcer;
   clock: Clock;
   log: Log;
@@ -41,18 +43,16 @@ export const suspendAccount = async (
   given: { accountId: string; reason: string; requestId: string },
 ): Promise<void> => {
   const { accountId, reason, requestId } = given;
-  if (!(await deps.accounts.find(accountId))) throw fail('NOT_FOUND');
-  const at = deps.clock.now();
-  const changed = await deps.accounts.setStatus(accountId, 'suspended', { at, reason });
-  await forceLogout(deps, accountId);
-  if (!changed) return;
-  const subject = `${accountId} ${at}`;
-  await tell(
-    deps,
-    accountEvent('account.suspended', {
-      ...{ accountId, mode: 'live', at, requestId, subject, data: { reason } },
-    }),
-  );
+  const { credentials, revocations, clock } = deps;
+  const now = clock.now();
+  const subject = `${accountId} ${now}`;
+  const event = accountEvent('account.suspended', {
+    ...{ accountId, mode: 'live', at: now, requestId, subject, data: { reason } },
+  });
+  const changed = await credentials.suspend(accountId, { now, reason, told: [event] });
+  if (changed === undefined) throw fail('NOT_FOUND');
+  await revocations.announce();
+  if (changed) await tellNews(deps, [event]);
 };
 
 /** Takes a suspended account back; its keys work again, its sessions stay ended. @throws NOT_FOUND */

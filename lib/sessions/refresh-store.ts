@@ -1,4 +1,5 @@
 // Refresh tokens in MySQL: what one leads to is decided and written while nobody else can use another.
+import { advanceEpoch } from '../accounts/epoch-store.ts';
 import { lockAccount } from '../accounts/store.ts';
 import { type Database, withLockRetry } from '../infra/mysql.ts';
 import { idBytes, idText } from '../kernel/ids.ts';
@@ -128,6 +129,7 @@ export const createRefresh = (db: Database) => ({
             revoked_reason: effect.reason,
             purge_at: now + reusedKeptMs,
           });
+        await advanceEpoch(trx);
       }),
     ),
 });

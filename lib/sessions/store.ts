@@ -1,4 +1,5 @@
 // Sessions and their tokens in MySQL.
+import { advanceEpoch } from '../accounts/epoch-store.ts';
 import { lockAccount, type Standing } from '../accounts/store.ts';
 import { type Database, withLockRetry } from '../infra/mysql.ts';
 import { idBytes } from '../kernel/ids.ts';
@@ -61,10 +62,14 @@ const endSurplus = async (trx: Database, session: Session, keep: number): Promis
   const surplus = open.slice(keep - 1).map(({ id }) => id as Buffer);
   if (surplus.length === 0) return 0;
   await trx('sessions').whereIn('id', surplus).update(ending(session.createdAt, 'too_many'));
+  await advanceEpoch(trx);
   return surplus.length;
 };
 
-/** Ends the open sessions of an account but `except`, within a transaction that has locked it; answers how many. */
+/**
+ * Ends the open sessions of an account but `except`, last in a transaction that has locked it; answers how many.
+ * Everybody forgets what they remember of the account, too.
+ */
 export const endSessions = async (
   trx: Database,
   accountId: string,
@@ -72,7 +77,9 @@ export const endSessions = async (
 ): Promise<number> => {
   const open = openOf(trx, accountId, now);
   if (except !== undefined) open.whereNot({ id: idBytes(except) });
-  return Number(await open.update(ending(now, reason)));
+  const ended = Number(await open.update(ending(now, reason)));
+  await advanceEpoch(trx);
+  return ended;
 };
 
 const insertAndFind = (db: Database) => ({
@@ -136,10 +143,13 @@ const change = (db: Database) => ({
   ): Promise<'ended' | 'ended before' | 'missing'> =>
     withLockRetry(async () => {
       const own = { account_id: idBytes(accountId), id: idBytes(id) };
-      const changed = await openOf(db, accountId, now)
-        .where({ id: own.id })
-        .update(ending(now, reason));
-      if (changed === 1) return 'ended';
+      const ended = await db.transaction(async (trx) => {
+        const open = openOf(trx, accountId, now).where({ id: own.id });
+        if ((await open.update(ending(now, reason))) === 0) return false;
+        await advanceEpoch(trx);
+        return true;
+      });
+      if (ended) return 'ended';
       return (await db('sessions').where(own).first('id')) ? 'ended before' : 'missing';
     }),
 

@@ -2,10 +2,10 @@
 import test from 'ava';
 import sinon from 'sinon';
 import { judgeYesterday } from '../../lib/billing/floor.ts';
-import { tellLeftNews } from '../../lib/billing/news.ts';
 import { reconcile } from '../../lib/billing/reconcile.ts';
 import { day, hour, minute } from '../../lib/kernel/clock.ts';
 import { idAt, idBytes } from '../../lib/kernel/ids.ts';
+import { tellLeftNews } from '../../lib/messages/news.ts';
 import { appCode } from '../support/authenticator.ts';
 import { report } from '../support/control.ts';
 import { eventsOf, listenForEvents } from '../support/events.ts';

@@ -1,5 +1,8 @@
 // What ends on one process has ended on every other within a second, also while an engine is away (issue 3).
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import test, { type ExecutionContext } from 'ava';
+import sinon from 'sinon';
 import { type Listening, listen } from '../../api/listen.ts';
 import { type ApiApp, createApiApp } from '../../lib/app.ts';
 import { minute } from '../../lib/kernel/clock.ts';
@@ -143,12 +146,44 @@ for (const [name, end] of Object.entries(ends)) {
   });
 }
 
+const allEnds: Record<string, End> = {
+  ...ends,
+  'a revoked key': (who) => who.session.call('DELETE', `/v1/clients/keys/${who.liveKeyId}`),
+};
+
+for (const [name, end] of Object.entries(allEnds)) {
+  test.serial(`${name} holds though its process announces nothing after the commit`, async (t) => {
+    const who = await stack.customer();
+    const victim = name.includes('key') ? who.live : await stack.sessionOf(who.accountId);
+    await remembered(t, victim);
+    const silenced = sinon.stub(stack.api.revocations, 'announce').resolves();
+    try {
+      await end(who, victim);
+      await endedWithinASecond(t, victim, performance.now());
+    } finally {
+      silenced.restore();
+    }
+  });
+}
+
+test.serial(
+  'a key whose process is killed right after the commit ends within a second',
+  async (t) => {
+    const who = await stack.customer();
+    await remembered(t, who.live);
+    const program = new URL('../support/dying-revoker.ts', import.meta.url);
+    const child = fork(program, [JSON.stringify(stack.env), who.accountId, who.liveKeyId]);
+    const [, signal] = await once(child, 'exit');
+    t.is(signal, 'SIGKILL');
+    await endedWithinASecond(t, who.live, performance.now());
+  },
+);
+
 test.serial('repeating the end of what has ended tells everybody again', async (t) => {
   const who = await stack.customer();
   await remembered(t, who.live);
   // A process that crashed between writing and telling.
   await stack.api.keys.revoke(who.accountId, who.liveKeyId, clock.now());
-  t.true(await isOpen(there(who.live)));
   t.is((await who.session.call('DELETE', `/v1/clients/keys/${who.liveKeyId}`)).status, 404);
   await endedWithinASecond(t, who.live, performance.now());
 

@@ -49,8 +49,9 @@ test.serial('a number that another one takes the place of is left and told of', 
   t.false(await isSubscribed(first));
   t.deepEqual(eventsOf(customer), [
     ['whatsapp.connected', first.phone_number_id],
-    ['whatsapp.connected', second.phone_number_id],
+    // The last one says what holds now.
     ['whatsapp.disconnected', first.phone_number_id],
+    ['whatsapp.connected', second.phone_number_id],
   ]);
 });
 
