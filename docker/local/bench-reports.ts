@@ -2,4 +2,5 @@
 import { inRepository, runWithTestEngines } from './test-engines.ts';
 
 const main = inRepository('test', 'bench', 'reports.ts');
-await runWithTestEngines('bench-reports', [main, ...process.argv.slice(2)]);
+const args = [main, ...process.argv.slice(2)];
+await runWithTestEngines({ part: 'bench-reports', args, durable: true });

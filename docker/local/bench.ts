@@ -2,4 +2,5 @@
 import { inRepository, runWithTestEngines } from './test-engines.ts';
 
 const main = inRepository('test', 'bench', 'main.ts');
-await runWithTestEngines('bench', [main, ...process.argv.slice(2)]);
+const args = [main, ...process.argv.slice(2)];
+await runWithTestEngines({ part: 'bench', args, durable: true });

@@ -13,6 +13,8 @@ export type EngineContext = {
   programs: Programs;
   /** Whether RabbitMQ offers its management API, which tests need and which takes 5 s to stop. */
   management: boolean;
+  /** Whether what was confirmed must outlive a loss of power; tests need it to outlive a kill, which is faster. */
+  durable: boolean;
 };
 
 /** A private engine: its data are made by `prepare`, then its programs run in this order. */

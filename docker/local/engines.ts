@@ -55,6 +55,8 @@ type Options = {
   env: NodeJS.ProcessEnv;
   /** Engines for tests: with RabbitMQ's management API, and ended without care for their data. */
   forTests: boolean;
+  /** Whether what was confirmed must outlive a loss of power. */
+  durable: boolean;
 };
 
 const addresses = (
@@ -89,8 +91,9 @@ export const startEngines = async (
   const starting = names.map((name): [EngineName, Promise<void>] => {
     if (!own.includes(name)) return [name, Promise.resolve()];
     const programs = findPrograms(name) ?? {};
-    const engine = makers[name]({ state, ports, programs, management: options.forTests });
-    const started = startOne(options.forTests ? disposable(engine) : engine, session);
+    const { forTests, durable } = options;
+    const engine = makers[name]({ state, ports, programs, management: forTests, durable });
+    const started = startOne(forTests ? disposable(engine) : engine, session);
     // Whoever waits gets the rejection; one that nobody waits for any more is not an accident.
     started.catch(() => undefined);
     return [name, started];

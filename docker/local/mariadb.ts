@@ -47,8 +47,11 @@ const makeData = async (
   renameSync(draft, folder);
 };
 
+// A commit is written, not forced to the disk: it outlives the server, but not the machine.
+const unforced = ['--innodb-flush-log-at-trx-commit=2', '--innodb-flush-method=nosync'];
+
 /** Describes a private database server with its data in `<state>/mysql`. */
-export const createMariadb = ({ state, ports, programs }: EngineContext): Engine => {
+export const createMariadb = ({ state, ports, programs, durable }: EngineContext): Engine => {
   const folder = state.at('mysql');
   // A server deletes what looks like its old temporary tables: a shared folder would lose others'.
   const temporary = state.at('mysql.tmp');
@@ -80,6 +83,7 @@ export const createMariadb = ({ state, ports, programs }: EngineContext): Engine
           '--skip-log-bin',
           '--character-set-server=utf8mb4',
           '--max-connections=400',
+          ...(durable ? [] : unforced),
           ...(mariadb ? [] : ['--mysqlx=OFF']),
         ],
         env: process.env,

@@ -111,6 +111,9 @@ export const findPrograms = (engine: Name): Programs | undefined => {
 /** Thrown when something missing cannot be installed; the message says what to do instead. */
 export class InstallError extends Error {}
 
+// A mirror that is slow or drops a connection is asked again; nothing else is repeated.
+const patient = ['-o', 'Acquire::Retries=3', '-o', 'Acquire::http::Timeout=30'];
+
 type Runner = (command: string, args: readonly string[]) => Promise<string>;
 
 const policyFile = '/usr/sbin/policy-rc.d';
@@ -187,7 +190,7 @@ export const installMissing = async (
   const services = missing
     .flatMap((supply) => supply.services)
     .filter((service) => !(hadEpmd && service.startsWith('epmd')));
-  const flags = ['-y', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=300'];
+  const flags = ['-y', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=300', ...patient];
   const install = () => run('apt-get', ['install', ...flags, ...packages]);
 
   options.say(`Installing ${titles} with apt-get (once; this takes a minute or two)…`);
@@ -197,7 +200,7 @@ export const installMissing = async (
     } catch {
       options.signal.throwIfAborted();
       await run('dpkg', ['--configure', '-a']);
-      await run('apt-get', ['update']);
+      await run('apt-get', ['update', ...patient]);
       await install();
     }
   });

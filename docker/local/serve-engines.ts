@@ -12,7 +12,7 @@ const options = {
 };
 
 await runSession(options, async (session) => {
-  const engines = await startTestEngines(session);
+  const engines = await startTestEngines(session, true);
   const lines = Object.entries(engines).map(([name, value]) => `export ${name}='${value}'\n`);
   process.stdout.write(lines.join(''));
   session.say('Ready. Ctrl-C ends the engines and throws their data away.');

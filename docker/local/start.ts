@@ -102,6 +102,7 @@ const start = async (session: Session): Promise<number> => {
   const { urls: engines, ready } = await startEngines(session, {
     env: process.env,
     forTests: false,
+    durable: true,
   });
   const env = buildEnvironment({ env: process.env, state, doors, engines });
   const given = { root, env };

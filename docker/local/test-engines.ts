@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { join, resolve } from 'node:path';
+import type { Readable } from 'node:stream';
 import { engineProcesses, startEngines } from './engines.ts';
 import { InstallError, installMissing, type ToolName } from './packages.ts';
 import { runSession, type Session, stateFolder } from './session.ts';
@@ -15,9 +16,13 @@ const variables = [
 
 export type TestEnvironment = Record<(typeof variables)[number], string>;
 
-/** Starts disposable engines and names them as the tests expect them. */
-export const startTestEngines = async (session: Session): Promise<TestEnvironment> => {
-  const { urls: engines, ready } = await startEngines(session, { env: {}, forTests: true });
+/** Starts disposable engines and names them as the tests expect them; benchmarks want them `durable`. */
+export const startTestEngines = async (
+  session: Session,
+  durable: boolean,
+): Promise<TestEnvironment> => {
+  const options = { env: {}, forTests: true, durable };
+  const { urls: engines, ready } = await startEngines(session, options);
   await Promise.all(Object.values(ready));
   return {
     TESSERA_TEST_MYSQL_URL: engines.mysql.replace(/[^/]*$/, ''),
@@ -38,35 +43,60 @@ const installTools = async (session: Session, tools: readonly ToolName[]): Promi
 
 const root = resolve(import.meta.dirname, '../..');
 
+/** Takes part in what a program says, and has the last word. */
+export type Listener = { take(text: string): void; end(code: number): void };
+
+const passOn = (from: Readable | null, to: NodeJS.WriteStream, listener?: Listener): void => {
+  from?.setEncoding('utf8').on('data', (text: string) => {
+    to.write(text);
+    listener?.take(text);
+  });
+};
+
 const runInForeground = (
-  args: readonly string[],
+  { args, listener }: Pick<TestRun, 'args' | 'listener'>,
   env: NodeJS.ProcessEnv,
   signal: AbortSignal,
 ): Promise<number> =>
   new Promise((done, fail) => {
-    const child = spawn(process.execPath, args, { cwd: root, stdio: 'inherit', env });
+    const output = listener ? 'pipe' : 'inherit';
+    const child = spawn(process.execPath, args, {
+      ...{ cwd: root, env },
+      stdio: ['inherit', output, output],
+    });
+    passOn(child.stdout, process.stdout, listener);
+    passOn(child.stderr, process.stderr, listener);
     signal.addEventListener('abort', () => child.kill('SIGTERM'));
     child.on('error', fail);
-    child.on('exit', (code, ending) =>
-      done(code ?? 128 + (ending ? constants.signals[ending] : 0)),
-    );
+    child.on('close', (exitCode, ending) => {
+      const code = exitCode ?? 128 + (ending ? constants.signals[ending] : 0);
+      listener?.end(code);
+      done(code);
+    });
   });
+
+export type TestRun = {
+  /** Folder of the engines inside the state folder. */
+  part: string;
+  /** Script and arguments for Node. */
+  args: readonly string[];
+  /** Programs beside the engines; without one its tests are left out, and that is said. */
+  tools?: readonly ToolName[];
+  /** Whether the engines force what they write to the disk, as they do for users. */
+  durable: boolean;
+  /** Hears the output, which then does not go to a terminal directly. */
+  listener?: Listener;
+};
 
 /**
  * Runs a program of the repository with test engines and leaves with its exit code.
  * Uses the engines named by the four TESSERA_TEST_… variables when all are set.
- * @param part folder of the engines inside the state folder
- * @param args script and arguments for Node
- * @param tools programs beside the engines; without one its tests are left out, and that is said
  */
-export const runWithTestEngines = async (
-  part: string,
-  args: readonly string[],
-  tools: readonly ToolName[] = [],
-): Promise<void> => {
+export const runWithTestEngines = async (run: TestRun): Promise<void> => {
+  const { part, tools = [], durable } = run;
   if (variables.every((name) => process.env[name])) {
     const never = new AbortController().signal;
-    process.exit(await runInForeground(args, process.env, never));
+    process.exit(await runInForeground(run, process.env, never));
   }
   await runSession(
     {
@@ -78,8 +108,8 @@ export const runWithTestEngines = async (
     },
     async (session) => {
       await installTools(session, tools);
-      const engines = await startTestEngines(session);
-      return runInForeground(args, { ...process.env, ...engines }, session.signal);
+      const engines = await startTestEngines(session, durable);
+      return runInForeground(run, { ...process.env, ...engines }, session.signal);
     },
   );
 };

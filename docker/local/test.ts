@@ -1,5 +1,42 @@
 // npm test: the whole test suite against private engines; arguments go to AVA.
-import { inRepository, runWithTestEngines } from './test-engines.ts';
+import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { dirname } from 'node:path';
+import { createFailures, describeEnd } from './failures.ts';
+import { stateFolder } from './session.ts';
+import { inRepository, type Listener, runWithTestEngines } from './test-engines.ts';
+
+/** Keeps the log, and names what failed once more at its end. */
+const createReport = (): Listener => {
+  const startedAt = performance.now();
+  const failures = createFailures();
+  const log = stateFolder('test.log');
+  mkdirSync(dirname(log), { recursive: true });
+  writeFileSync(log, '');
+  return {
+    take: (text) => {
+      appendFileSync(log, text);
+      failures.take(text);
+    },
+    end: (code) => {
+      const seconds = Math.round((performance.now() - startedAt) / 1_000);
+      const said = `\n${describeEnd(code, failures.list(), seconds)}\n`;
+      appendFileSync(log, said);
+      process.stderr.write(`${said}The whole output is in ${log}.\n`);
+    },
+  };
+};
 
 const ava = inRepository('node_modules', 'ava', 'entrypoints', 'cli.js');
-await runWithTestEngines('test', [ava, ...process.argv.slice(2)], ['chromium', 'promtool']);
+const given = process.argv.slice(2);
+// A file waits for engines and simulators three quarters of its time, so each core takes two.
+const chosen = given.some((arg) => /^(-c|-s|--concurrency|--serial)/.test(arg));
+const concurrency = chosen ? [] : [`--concurrency=${2 * availableParallelism()}`];
+await runWithTestEngines({
+  part: 'test',
+  args: [ava, ...concurrency, ...given],
+  tools: ['chromium', 'promtool'],
+  durable: false,
+  // On a terminal AVA itself shows what is going on.
+  ...(process.stdout.isTTY ? {} : { listener: createReport() }),
+});

@@ -20,7 +20,7 @@ let stack: Stack;
 let events: EventWire[];
 
 test.before(async () => {
-  stack = await startStack('wabaf', { workers: [], settings: { WHATSAPP_TIMEOUT_MS: '300' } });
+  stack = await startStack('wabaf', { workers: [], settings: { WHATSAPP_TIMEOUT_MS: '3000' } });
   events = captureEvents(stack);
 });
 test.after.always(() => stack?.close());

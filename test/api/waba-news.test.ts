@@ -20,7 +20,7 @@ let events: EventWire[];
 let queues: Queues;
 
 test.before(async () => {
-  stack = await startStack('waban', { settings: { WHATSAPP_TIMEOUT_MS: '300' } });
+  stack = await startStack('waban');
   events = captureEvents(stack);
   queues = await openQueues(stack.config.amqpUrls);
 });

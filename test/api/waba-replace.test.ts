@@ -19,7 +19,7 @@ let stack: Stack;
 let events: EventWire[];
 
 test.before(async () => {
-  stack = await startStack('wabar', { workers: [], settings: { WHATSAPP_TIMEOUT_MS: '300' } });
+  stack = await startStack('wabar', { workers: [] });
   events = captureEvents(stack);
 });
 test.after.always(() => stack?.close());

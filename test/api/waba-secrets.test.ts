@@ -15,7 +15,7 @@ test.before(async () => {
     ...{ level: 'debug', process: 'test' },
     destination: { write: (line) => lines.push(line) },
   });
-  stack = await startStack('wabax', { log, settings: { WHATSAPP_TIMEOUT_MS: '300' } });
+  stack = await startStack('wabax', { log });
   redis = openRedisKeys();
 });
 test.after.always(async () => {

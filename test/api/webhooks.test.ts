@@ -15,7 +15,7 @@ let stack: Stack;
 const clock = createHandClock();
 
 test.before(async () => {
-  const settings = { WEBHOOK_ALLOWED_HOSTS: '127.0.0.1', WEBHOOK_TIMEOUT_MS: '1000' };
+  const settings = { WEBHOOK_ALLOWED_HOSTS: '127.0.0.1', WEBHOOK_TIMEOUT_MS: '3000' };
   stack = await startStack('webhooks', { clock, settings });
 });
 test.after.always(() => stack?.close());
@@ -158,7 +158,7 @@ test.serial('each way to fail has its reason, and ends at the deadline', async (
       const { data } = await customer.live.get(`/v1/clients/webhooks/deliveries/${item.id}`);
       const [attempt] = data.attempts as { reason: string; duration_ms: number }[];
       t.is(attempt?.reason ?? null, reason, url);
-      t.true((attempt?.duration_ms ?? 0) < 2_000);
+      t.true((attempt?.duration_ms ?? 0) < 5_000);
     }),
   );
   for (const { close } of [never, dripping, huge, resetting, moved, gone]) close();
@@ -191,16 +191,17 @@ test.serial(
 );
 
 test.serial('slow and dead neighbours delay nobody', async (t) => {
-  const slow = await receive(() => undefined);
+  let ended = 0;
+  const slow = await receive((response) => response.on('close', () => ended++));
   const healthy = await receive();
   const [bad, good] = [await stack.customer(), await stack.customer()];
   await listenAt(bad, slow.url);
   await listenAt(good, healthy.url);
   for (let time = 0; time < 15; time++) await bad.live.post('/v1/clients/webhooks/test', undefined);
-  const since = performance.now();
+  await eventually(t, () => slow.calls[0]);
   await good.live.post('/v1/clients/webhooks/test', undefined);
   await eventually(t, () => healthy.calls[0]);
-  t.true(performance.now() - since < 900, 'well before the first of the slow ones has ended');
+  t.is(ended, 0, 'before the first of the slow ones has ended');
   slow.close();
   healthy.close();
 });

@@ -31,6 +31,8 @@ export const receive = async (answer: Answer = (response) => response.end()): Pr
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
+  // A test that fails does not come to its `close`, and must not keep its file from ending.
+  server.unref();
   const { port } = server.address() as AddressInfo;
   const close = () => {
     server.closeAllConnections();
