@@ -8,12 +8,14 @@ import { createManagement } from './infra/management.ts';
 import { createLetters } from './infra/queue/letters.ts';
 import { repeat } from './kernel/chore.ts';
 import { version } from './kernel/version.ts';
+import { createTrail } from './ops/audit.ts';
 import { createAuditStore } from './ops/audit-store.ts';
 import { createSharedQuality } from './ops/channels.ts';
 import { createFigureBoard } from './ops/figures.ts';
 import { createLookupStore } from './ops/lookup-store.ts';
 import { createRingStore } from './ops/ring-store.ts';
 import { createRuns } from './ops/runs.ts';
+import { createStopStore } from './ops/stop-store.ts';
 import { createHeldPrefixes } from './pumping/held.ts';
 import { createPumpingGuard } from './pumping/refuse.ts';
 import { parseAllowed } from './pumping/rules.ts';
@@ -65,22 +67,26 @@ export const createOpsApp = async (options: AppOptions) => {
   const letters = createLetters(house);
   const ring = createRingStore(redis, config.keyPrefix);
   const audit = createAuditStore(db);
-  const runs = createRuns({ ...house, letters, audit });
+  const trail = createTrail({ ...house, audit });
+  const stops = createStopStore(redis, config.keyPrefix);
+  const runs = createRuns({ ...house, letters, audit, trail, stops });
   const figures = createFigureBoard({
     ...{ ...house, letters, ring },
     management: brokerView.management,
   });
   const sampler = repeat(figures.sample, sampleEveryMs, log);
-  runs.start();
-  sampler.start();
+  for (const chore of [trail, runs, sampler]) chore.start();
+  // The past begins now, and not a step later.
+  await figures.sample().catch(() => undefined);
   return {
     ...house,
-    ...{ version, letters, ring, audit, runs, figures, management, sharedQuality, guard },
+    ...{ version, letters, ring, audit, trail, runs, figures, management, sharedQuality, guard },
     lookup: createLookupStore(db),
     health: createHealth(house),
     close: async () => {
       guard.stop();
       await Promise.all([runs.stop(), sampler.stop()]);
+      await trail.stop();
       await house.close();
       await Promise.all([http.close(), brokerView.http.close()]);
     },

@@ -55,6 +55,8 @@ export const auditView = (entry: AuditEntry) => ({
   updated_at: new Date(entry.updatedAt).toISOString(),
 });
 
+const unknownEnd = 'how it ended is not on record: look at what it was done to';
+
 export type AuditStore = ReturnType<typeof createAuditStore>;
 
 export const createAuditStore = (db: Database) => ({
@@ -76,6 +78,14 @@ export const createAuditStore = (db: Database) => ({
       .update({ status: to.status, affected: to.affected, error: to.error, updated_at: to.at });
   },
 
+  /** Says that something still goes on; what has ended stays so. */
+  touch: async (id: string, { affected, at }: { affected: number; at: number }): Promise<void> => {
+    await db('ops_audit')
+      .where({ id: idBytes(id) })
+      .whereIn('status', ['running', 'interrupted'])
+      .update({ status: 'running', affected, error: null, updated_at: at });
+  },
+
   find: async (id: string): Promise<AuditEntry | undefined> => {
     const row = await db<Row>('ops_audit')
       .where({ id: idBytes(id) })
@@ -92,10 +102,10 @@ export const createAuditStore = (db: Database) => ({
     return (await query).map(fromRow);
   },
 
-  /** What says "running" and has not been heard of since `before` (ms) ended with its process. Answers how many. */
+  /** What says "running" and has not been heard of since `before` (ms): nobody can say how it ended. Answers how many. */
   interrupt: async (before: number, at: number): Promise<number> =>
     db('ops_audit')
       .where({ status: 'running' })
       .where('updated_at', '<', before)
-      .update({ status: 'interrupted', error: 'the process ended', updated_at: at }),
+      .update({ status: 'interrupted', error: unknownEnd, updated_at: at }),
 });

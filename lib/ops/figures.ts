@@ -1,6 +1,7 @@
 // The figures of the queues: what the broker counts, what the processes have in hand, and how it went until now.
 import type { ManagedQueue, Management } from '../infra/management.ts';
 import type { Broker } from '../infra/queue/broker.ts';
+import { BrokerUnavailable } from '../infra/queue/errors.ts';
 import { type Depths, readDepths } from '../infra/queue/gauge.ts';
 import type { Letters } from '../infra/queue/letters.ts';
 import { againQueue } from '../infra/queue/topology.ts';
@@ -10,15 +11,23 @@ import type { Log } from '../kernel/log.ts';
 import { describeError } from '../kernel/redact.ts';
 import type { SeenPulse } from '../pulse/rules.ts';
 import type { PulseStore } from '../pulse/store.ts';
-import type { RingStore } from './ring-store.ts';
-import { foldMinute, nextSample, oldestAge, type Sample, type Sampled } from './rules.ts';
-import { createSettledMeter } from './settled.ts';
+import { type Past, type RingStore, rings } from './ring-store.ts';
+import {
+  type Age,
+  type Bare,
+  type Counted,
+  foldMinute,
+  nextSample,
+  oldestAge,
+  type Sampled,
+  settledBetween,
+} from './rules.ts';
 
 export type FigureDeps = {
   broker: Pick<Broker, 'look'>;
   management: Management | undefined;
   pulses: Pick<PulseStore, 'readPulses'>;
-  letters: Pick<Letters, 'held'>;
+  letters: Pick<Letters, 'counts'>;
   ring: RingStore;
   clock: Clock;
   log: Log;
@@ -27,6 +36,8 @@ export type FigureDeps = {
 export type QueueFigures = Depths & {
   unacked: number | null;
   oldestAgeMs: number | null;
+  /** The oldest may be older: what was kept does not reach back to when it came. */
+  oldestAgeIsLeast: boolean;
   inPerSecond: number | null;
   outPerSecond: number | null;
 };
@@ -57,18 +68,37 @@ const inHand = (job: string, pulses: readonly SeenPulse[]): number =>
 
 const waitingIn = ({ waiting }: Depths): number => sum(waiting.map(({ ready }) => ready));
 
+/** A broker that keeps silent is away: those who look, and Prometheus, hear so in time. */
+const patienceMs = 3_000;
+
+const inTime = async <T>(work: Promise<T>): Promise<T> => {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () => reject(new BrokerUnavailable('the broker does not answer')),
+      patienceMs,
+    );
+  });
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
+};
+
 type Taken = {
   at: number;
   depths: Depths[];
   seen: SeenPulse[] | undefined;
   managed: ManagedQueue[] | undefined;
-  history: Sampled[];
+  past: Past | undefined;
 };
-type SettledByJob = Readonly<Record<string, number>>;
+
+const readCounts = async ({ broker, letters }: FigureDeps): Promise<Depths[]> => {
+  const names = jobs.map(({ name }) => name);
+  const [depths, dead] = await Promise.all([readDepths(broker, jobs), letters.counts(names)]);
+  return depths.map((one) => ({ ...one, dead: dead.get(one.job) ?? one.dead }));
+};
 
 /** Everything at once. What is missing beside the depths makes a figure unknown; it does not take the others with it. */
 const take = async (deps: FigureDeps): Promise<Taken> => {
-  const { broker, management, pulses, ring, clock, log } = deps;
+  const { management, pulses, ring, clock, log } = deps;
   const quiet = async <T>(what: string, ask: () => Promise<T>): Promise<T | undefined> => {
     try {
       return await ask();
@@ -77,66 +107,88 @@ const take = async (deps: FigureDeps): Promise<Taken> => {
       return undefined;
     }
   };
-  const [depths, seen, managed, history] = await Promise.all([
-    readDepths(broker, jobs),
+  const [depths, seen, managed, past] = await Promise.all([
+    inTime(readCounts(deps)),
     quiet('pulses', pulses.readPulses),
     management && quiet('management', management.queues),
-    quiet('history', () => ring.read('hour', clock.now())),
+    quiet('history', () => ring.read('hour')),
   ]);
-  return { at: clock.now(), depths, seen, managed, history: history ?? [] };
+  return { at: past?.now ?? clock.now(), depths, seen, managed, past };
 };
 
-/** The sample of a moment; `held` are dead letters in the hands of an order. */
-const toSampled = (
-  { at, depths, seen = [], history }: Taken,
-  settled: SettledByJob,
-  held: (job: string) => number,
-): Sampled => {
+const countedOf = (pulses: readonly SeenPulse[]): Counted =>
+  new Map(
+    pulses.map(({ id, at, startedAt, doing: { handled } }) => [id, { at, startedAt, handled }]),
+  );
+
+type Judged = { bare: Bare; age: Age };
+
+/** What this moment adds to the past, job by job. */
+const judge = ({ at, depths, seen = [], past }: Taken): Map<string, Judged> => {
+  const history = past?.samples ?? [];
   const before = history.at(-1);
-  const entries = depths.map((one): [string, Sample] => {
-    const earlier = before?.jobs[one.job];
-    const bare = nextSample(
-      before && earlier && { at: before.at, sample: earlier },
-      {
-        ...{ at, ready: one.fresh + one.again, waiting: waitingIn(one) },
-        ...{ dead: one.dead + held(one.job), unacked: inHand(one.job, seen) },
-      },
-      settled[one.job] ?? 0,
-    );
-    return [one.job, { ...bare, age: oldestAge(history, one.job, { at, sample: bare }) }];
-  });
-  return { at, jobs: Object.fromEntries(entries) };
+  const { count, perSecond } = settledBetween(
+    // Nobody saw how it began: nothing is known to have settled since.
+    past?.counted ?? countedOf(seen),
+    countedOf(seen),
+  );
+  return new Map(
+    depths.map((one) => {
+      const { job } = one;
+      const earlier = before?.jobs[job];
+      const bare = nextSample(
+        before && earlier && { at: before.at, sample: earlier },
+        {
+          ...{ at, ready: one.fresh + one.again, waiting: waitingIn(one) },
+          ...{ dead: one.dead, unacked: inHand(job, seen) },
+        },
+        { count: count[job] ?? 0, perSecond: perSecond[job] ?? 0 },
+      );
+      return [job, { bare, age: oldestAge(history, job, { at, sample: bare }) }];
+    }),
+  );
 };
 
-const toFigures = (taken: Taken, sampled: Sampled): QueueFigures[] => {
-  const rates = taken.history.at(-1)?.jobs ?? {};
+/** Older than this the last sample says nothing of now. */
+const freshMs = 3 * rings.hour.stepMs;
+
+const toFigures = (taken: Taken): QueueFigures[] => {
+  const judged = judge(taken);
+  const last = taken.past?.samples.at(-1);
+  const rates = last && taken.at - last.at <= freshMs ? last.jobs : {};
   return taken.depths.map((depths) => {
-    const sample = taken.seen && sampled.jobs[depths.job];
+    const now = taken.seen && judged.get(depths.job);
     const rate = rates[depths.job];
     const own = taken.managed && handOf(depths.job, taken.managed);
+    const empty = depths.fresh + depths.again === 0;
     return {
       ...depths,
-      dead: sampled.jobs[depths.job]?.dead ?? depths.dead,
-      oldestAgeMs: sample?.age ?? null,
-      unacked: own?.unacked ?? sample?.unacked ?? null,
+      oldestAgeMs: empty ? 0 : (now?.age?.ms ?? null),
+      oldestAgeIsLeast: !empty && now?.age?.atLeast === true,
+      unacked: own?.unacked ?? now?.bare.unacked ?? null,
       inPerSecond: own?.inPerSecond ?? rate?.in ?? null,
       outPerSecond: own?.outPerSecond ?? rate?.out ?? null,
     };
   });
 };
 
-const minuteSamples = 12;
+const toSampled = (taken: Taken): Sampled => ({
+  at: taken.at,
+  jobs: Object.fromEntries(
+    [...judge(taken)].map(([job, { bare, age }]) => [job, { ...bare, age: age?.ms ?? null }]),
+  ),
+});
+
+const minuteSamples = 13;
 
 export const createFigureBoard = (deps: FigureDeps): FigureBoard => {
-  const { letters, ring } = deps;
-  const meter = createSettledMeter();
+  const { ring } = deps;
   let asking: Promise<Figures> | undefined;
 
   const look = async (): Promise<Figures> => {
     const taken = await take(deps);
-    const sampled = toSampled(taken, meter.peek(taken.seen ?? []), letters.held);
     const source = taken.managed ? 'management' : 'processes';
-    return { at: taken.at, source, queues: toFigures(taken, sampled) };
+    return { at: taken.at, source, queues: toFigures(taken) };
   };
 
   return {
@@ -149,9 +201,11 @@ export const createFigureBoard = (deps: FigureDeps): FigureBoard => {
     },
     sample: async () => {
       const taken = await take(deps);
-      const sampled = toSampled(taken, meter.take(taken.seen ?? []), letters.held);
-      if (!(await ring.append('hour', sampled))) return;
-      const minute = foldMinute(await ring.read('hour', sampled.at, minuteSamples));
+      // What is half known is a hole, and no figure.
+      if (!taken.seen) return;
+      const after = { at: taken.past?.samples.at(-1)?.at, counted: countedOf(taken.seen) };
+      if (!(await ring.append('hour', toSampled(taken), after))) return;
+      const minute = foldMinute((await ring.read('hour', minuteSamples)).samples);
       if (minute) await ring.append('day', minute);
     },
   };

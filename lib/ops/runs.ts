@@ -1,10 +1,13 @@
 // Orders over many dead letters: they run in this process, on record from the first letter to the last.
-import type { Letter, Letters, Settled } from '../infra/queue/letters.ts';
+import { heldMax, type Letter, type Letters, type Settled } from '../infra/queue/letters.ts';
 import { type Chore, repeat } from '../kernel/chore.ts';
+import type { Clock } from '../kernel/clock.ts';
 import { fail, invalid } from '../kernel/errors.ts';
+import type { Log } from '../kernel/log.ts';
 import { describeError } from '../kernel/redact.ts';
-import { type AuditDeps, beginAct, endAct } from './audit.ts';
-import type { AuditEntry, AuditStatus } from './audit-store.ts';
+import type { ActEnd, Trail } from './audit.ts';
+import type { AuditEntry, AuditStatus, AuditStore } from './audit-store.ts';
+import type { StopStore } from './stop-store.ts';
 
 export type RunOrder = {
   job: string;
@@ -20,22 +23,30 @@ export type RunOrder = {
 };
 
 export type Runs = Chore & {
-  /** Begins an order. @throws VALIDATION_ERROR while one runs over the same job */
+  /** Begins an order. @throws VALIDATION_ERROR while one of this process runs over the same job */
   begin(order: RunOrder): Promise<AuditEntry>;
   /** @throws NOT_FOUND */
   find(id: string): Promise<AuditEntry>;
-  /** Ends a run of this process after the letters it has in hand. @throws NOT_FOUND */
-  halt(id: string): void;
+  /** Ends a run, whichever process it is in, after the letters it has in hand. @throws NOT_FOUND when it does not run */
+  halt(id: string): Promise<void>;
+};
+
+export type RunDeps = {
+  letters: Letters;
+  audit: AuditStore;
+  trail: Trail;
+  stops: StopStore;
+  clock: Clock;
+  log: Log;
 };
 
 const actions = { redrive: 'dead.redrive', purge: 'dead.purge' } as const;
 const saveEveryMs = 1_000;
-/** A run that has not been heard of for this long ended with its process. */
+/** An act that has not been heard of for this long ended with its process. */
 const lostAfterMs = 5_000;
 
 type Running = {
   entry: AuditEntry;
-  job: string;
   settled: number;
   stop: AbortController;
   ended: Promise<void>;
@@ -48,71 +59,100 @@ const wantedBy = ({ ids, reason }: RunOrder) => {
 };
 
 const statusOf = ({ end }: Settled): AuditStatus => (end === 'stopped' ? 'stopped' : 'done');
-const noteOf = ({ end }: Settled): string | null =>
-  end === 'held' ? 'many letters that were not meant lie before the rest: ask again' : null;
 
-export const createRuns = (deps: AuditDeps & { letters: Letters }): Runs => {
-  const { letters, audit, clock, log } = deps;
+/** What an operator must know about an order that did not do all that was asked. */
+const noteOf = ({ end, settled }: Settled, named: number): string | null => {
+  if (end === 'held') {
+    return `more than ${heldMax} letters that were not meant lie before the rest: settle some of those first`;
+  }
+  return named > settled && end === 'empty'
+    ? `${named - settled} of ${named} named letters were not there`
+    : null;
+};
+
+/** Does what was ordered, and answers how it ended. Never throws. */
+const carryOut = async (
+  { letters, log }: Pick<RunDeps, 'letters' | 'log'>,
+  run: Running,
+  order: RunOrder,
+): Promise<ActEnd> => {
+  // Letters named one by one cannot be more than their names.
+  const named = new Set(order.ids).size;
+  try {
+    const settled = await letters.settle(order.job, {
+      ...{ how: order.how, wanted: wantedBy(order), perSecond: order.perSecond },
+      most: named > 0 ? Math.min(order.most, named) : order.most,
+      signal: run.stop.signal,
+      onProgress: (count) => {
+        run.settled = count;
+      },
+    });
+    const error = noteOf(settled, Math.min(order.most, named));
+    return { status: statusOf(settled), affected: settled.settled, error };
+  } catch (error) {
+    const reason = describeError(error);
+    log.warn({ job: order.job, reason }, 'an order over dead letters failed');
+    return { status: 'failed', affected: run.settled, error: reason };
+  }
+};
+
+export const createRuns = (deps: RunDeps): Runs => {
+  const { audit, trail, stops, clock, log } = deps;
   const running = new Map<string, Running>();
+  /** Jobs with an order; taken before anything is waited for. */
+  const busy = new Set<string>();
 
   const execute = async (run: Running, order: RunOrder): Promise<void> => {
-    const { id } = run.entry;
-    try {
-      const settled = await letters.settle(order.job, {
-        ...{ how: order.how, wanted: wantedBy(order), perSecond: order.perSecond },
-        // Letters named one by one cannot be more than their names.
-        most: order.ids.length > 0 ? Math.min(order.most, order.ids.length) : order.most,
-        signal: run.stop.signal,
-        onProgress: (count) => {
-          run.settled = count;
-        },
-      });
-      const status = statusOf(settled);
-      await endAct(deps, id, { status, affected: settled.settled, error: noteOf(settled) });
-    } catch (error) {
-      const reason = describeError(error);
-      log.warn({ job: order.job, reason }, 'an order over dead letters failed');
-      await endAct(deps, id, { status: 'failed', affected: run.settled, error: reason });
-    } finally {
-      running.delete(id);
-    }
+    const end = await carryOut(deps, run, order);
+    busy.delete(order.job);
+    await trail.end(run.entry.id, end);
+    running.delete(run.entry.id);
   };
 
   const save = async (): Promise<void> => {
     const at = clock.now();
-    for (const { entry, settled } of running.values()) {
-      await audit.update(entry.id, { status: 'running', affected: settled, error: null, at });
+    for (const { entry, settled, stop } of running.values()) {
+      if (await stops.isAsked(entry.id).catch(() => false)) stop.abort();
+      await audit.touch(entry.id, { affected: settled, at });
     }
     await audit.interrupt(at - lostAfterMs, at);
   };
   const chore = repeat(save, saveEveryMs, log);
 
+  const find = async (id: string): Promise<AuditEntry> => {
+    const found = await audit.find(id);
+    if (!found) throw fail('NOT_FOUND');
+    const live = running.get(id);
+    return live && found.status === 'running' ? { ...found, affected: live.settled } : found;
+  };
+
   return {
+    find,
     begin: async (order) => {
-      const busy = [...running.values()].some(({ job }) => job === order.job);
-      if (busy)
-        throw invalid({ field: 'job', issue: 'an order runs over its dead letters already' });
       const { job, how, ids, reason, most, perSecond, actor, requestId } = order;
+      if (busy.has(job))
+        throw invalid({ field: 'job', issue: 'an order runs over its dead letters already' });
+      busy.add(job);
       const detail = { ids, reason: reason ?? null, most, per_second: perSecond };
       const act = { actor, action: actions[how], subject: job, detail, requestId };
-      const entry = await beginAct(deps, act);
+      const entry = await trail.begin(act).catch((error: unknown) => {
+        busy.delete(job);
+        throw error;
+      });
       const run: Running = {
-        ...{ entry, job, settled: 0, stop: new AbortController(), ended: Promise.resolve() },
+        ...{ entry, settled: 0, stop: new AbortController(), ended: Promise.resolve() },
       };
       running.set(entry.id, run);
       run.ended = execute(run, order);
       return entry;
     },
-    find: async (id) => {
-      const found = await audit.find(id);
-      if (!found) throw fail('NOT_FOUND');
-      const live = running.get(id);
-      return live ? { ...found, affected: live.settled } : found;
-    },
-    halt: (id) => {
+    halt: async (id) => {
+      const { status, action } = await find(id);
+      const isOrder = Object.values<string>(actions).includes(action);
+      if (!isOrder || status !== 'running') throw fail('NOT_FOUND');
       const run = running.get(id);
-      if (!run) throw fail('NOT_FOUND');
-      run.stop.abort();
+      if (run) run.stop.abort();
+      else await stops.ask(id);
     },
     start: chore.start,
     stop: async () => {

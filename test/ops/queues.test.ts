@@ -238,4 +238,27 @@ test.serial('an order runs at its rate, alone, and can be stopped', async (t) =>
   t.is(dead, 200 - run.affected);
   t.is(again, run.affected);
   t.is((await ops.post(`/ops/api/runs/${newId()}/stop`)).status, 404);
+  const log = (await ops.get('/ops/api/audit?action=dead.stop&limit=1')).data.items;
+  t.like(log[0], { actor: 'Tester', subject: 'webhook.dispatch', status: 'done' });
+  t.deepEqual(log[0].detail, { run: begun.data.run.id });
+  t.is((await ops.post(`/ops/api/runs/${begun.data.run.id}/stop`)).status, 404);
+});
+
+test.serial('an order of another ops process can be stopped too', async (t) => {
+  const other = await startOps(stack);
+  const begun = await other.post('/ops/api/dead/webhook.dispatch/redrive', { per_second: 5 });
+  t.is((await ops.post(`/ops/api/runs/${begun.data.run.id}/stop`)).status, 200);
+  const run = await ended(t, begun.data.run.id);
+  t.is(run.status, 'stopped');
+  t.true(run.affected < 50, String(run.affected));
+  await other.close();
+});
+
+test.serial('an order that names letters which are not there says so', async (t) => {
+  const begun = await ops.post('/ops/api/dead/webhook.dispatch/redrive', {
+    ids: ['0123456789abcdef'],
+  });
+  t.like(await ended(t, begun.data.run.id), {
+    ...{ status: 'done', affected: 0, error: '1 of 1 named letters were not there' },
+  });
 });

@@ -30,11 +30,11 @@ const simulate = (seconds: readonly { come: number; go: number }[]) => {
     const bare = nextSample(
       last && lastSample && { at: last.at, sample: lastSample },
       { at, ready: waiting.length, unacked: 0, waiting: 0, dead: 0 },
-      settled,
+      { count: settled, perSecond: settled / (step / 1_000) },
     );
     settled = 0;
-    const age = oldestAge(history, job, { at, sample: bare });
-    ages.push({ told: age, real: waiting.length === 0 ? 0 : at - (waiting[0] ?? at) });
+    const age = oldestAge(history, job, { at, sample: bare })?.ms ?? null;
+    ages.push({ told: age ?? 0, real: waiting.length === 0 ? 0 : at - (waiting[0] ?? at) });
     history.push({ at, jobs: { [job]: { ...bare, age } } });
   });
   return { history, ages };
@@ -73,14 +73,49 @@ test('rates are what came and went between two samples', (t) => {
   t.like(history.at(-1)?.jobs[job], { in: 30, out: 10, ready: 400 });
 });
 
-test('a process that is new counts from its start, and one that is gone takes nothing away', (t) => {
-  const told = (entries: Record<string, number>) =>
+test('a process that is new or began anew counts from its start, and one that is gone takes nothing away', (t) => {
+  const told = (at: number, entries: Record<string, [count: number, startedAt?: number]>) =>
     new Map(
-      Object.entries(entries).map(([id, count]) => [id, { at: 0, handled: { mail: count } }]),
+      Object.entries(entries).map(([id, [count, startedAt = 0]]) => [
+        id,
+        { at, startedAt, handled: { mail: count } },
+      ]),
     );
-  t.deepEqual(settledBetween(told({ a: 5 }), told({ a: 9, b: 2 })), { mail: 6 });
-  t.deepEqual(settledBetween(told({ a: 5, b: 3 }), told({ a: 5 })), { mail: 0 });
-  t.deepEqual(settledBetween(told({ a: 5 }), told({ a: 0 })), { mail: 0 });
+  const between = (...[before, now]: Parameters<typeof settledBetween>) =>
+    settledBetween(before, now).count;
+  t.deepEqual(between(told(0, { a: [5] }), told(1, { a: [9], b: [2] })), { mail: 6 });
+  t.deepEqual(between(told(0, { a: [5], b: [3] }), told(1, { a: [5] })), { mail: 0 });
+  t.deepEqual(between(told(0, { a: [5] }), told(1, { a: [4, 1] })), { mail: 4 });
+  // A container starts again under its name; its first words come two seconds later.
+  const anew = settledBetween(told(0, { a: [500] }), told(12_000, { a: [20, 10_000] }));
+  t.deepEqual(anew, { count: { mail: 20 }, perSecond: { mail: 10 } });
+  // Words of different age: each process is measured by its own.
+  const apart = new Map([...told(5_000, { a: [100] }), ...told(3_000, { b: [60] })]);
+  t.deepEqual(settledBetween(told(0, { a: [0], b: [0] }), apart).perSecond, { mail: 40 });
+});
+
+test('an age nobody can know is not told, and one that is older than what was kept says so', (t) => {
+  const now = { ready: 5, unacked: 0, waiting: 0, dead: 0, done: 0, in: 0, out: 0 };
+  t.is(oldestAge([], job, { at: 10_000, sample: now }), null);
+  t.deepEqual(oldestAge([], job, { at: 10_000, sample: { ...now, ready: 0 } }), {
+    ...{ ms: 0, atLeast: false },
+  });
+  const kept = [{ at: 4_000, jobs: { [job]: { ...now, age: null } } }];
+  t.deepEqual(oldestAge(kept, job, { at: 10_000, sample: now }), { ms: 6_000, atLeast: true });
+});
+
+test('time in which nobody looked is a hole: no minute reaches over it, no line bridges it', (t) => {
+  const sample = (at: number, ready: number): Sampled => ({
+    at,
+    jobs: {
+      [job]: { ready, unacked: 0, waiting: 0, dead: 0, done: 0, in: 0, out: 0, age: 0 },
+    },
+  });
+  const kept = [sample(0, 900), sample(5_000, 900), sample(1_800_000, 3)];
+  t.is(foldMinute(kept)?.jobs[job]?.ready, 3);
+  const columns = columnsOf(kept, step);
+  t.deepEqual(columns.at, [0, 5_000, 10_000, 1_800_000]);
+  t.deepEqual(columns.jobs[job]?.ready, [900, 900, null, 3]);
 });
 
 test('a minute is its highest levels and its mean rates', (t) => {
@@ -91,7 +126,7 @@ test('a minute is its highest levels and its mean rates', (t) => {
   t.like(minute?.jobs[job], { ready: 300 });
   t.is(minute?.at, 60_000);
   t.is(foldMinute([]), undefined);
-  const columns = columnsOf(history);
+  const columns = columnsOf(history, step);
   t.is(columns.at.length, 12);
   t.deepEqual(columns.jobs[job]?.ready?.slice(0, 3), [50, 100, 150]);
 });

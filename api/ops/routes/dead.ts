@@ -6,6 +6,7 @@ import { integer, list, object, optional, text, withDefault } from '../../../lib
 import { auditView } from '../../../lib/ops/audit-store.ts';
 import { readPayload } from '../../../lib/ops/mask.ts';
 import type { OpsApp } from '../../../lib/ops-app.ts';
+import { act } from '../act.ts';
 import { idParams, isoOrNull, jobParams } from '../fields.ts';
 import { type OpsRequest, opsRoute } from '../route.ts';
 
@@ -46,7 +47,7 @@ export const deadLetters = opsRoute({
     const fitting = letters.filter((letter) => reason === undefined || letter.reason === reason);
     const now = app.clock.now();
     return {
-      ...{ job, total: total + app.letters.held(job), scanned: letters.length },
+      ...{ job, total, scanned: letters.length },
       reasons: reasonsOf(letters),
       oldest_at: isoOrNull(letters[0]?.deadAtMs),
       items: fitting.slice(0, limit).map((letter) => letterView(letter, now)),
@@ -111,8 +112,11 @@ export const stopRun = opsRoute({
   ...{ method: 'POST', path: '/ops/api/runs/{id}/stop' },
   summary: 'Ends an order; what it has not settled stays dead.',
   params: idParams,
-  handle: async (app, { params: { id } }) => {
-    app.runs.halt(id);
+  handle: async (app, request) => {
+    const { id } = request.params;
+    const { subject } = await app.runs.find(id);
+    const what = { action: 'dead.stop', subject, detail: { run: id } };
+    await act(app, request, what, () => app.runs.halt(id));
     return { stopping: true };
   },
 });

@@ -15,6 +15,8 @@ const queueView = (queue: QueueFigures) => ({
   unacked: queue.unacked,
   consumers: queue.consumers,
   oldest_age_ms: queue.oldestAgeMs,
+  /** What was kept does not reach back to when the oldest came. */
+  oldest_age_is_least: queue.oldestAgeIsLeast,
   in_per_second: queue.inPerSecond,
   out_per_second: queue.outPerSecond,
 });
@@ -33,8 +35,8 @@ const history = opsRoute({
   summary: 'The figures of the last hour (each 5 s) or day (each minute), in columns for a plot.',
   query: object({ span: withDefault(oneOf('hour', 'day'), 'hour') }),
   handle: async (app, { query: { span } }) => {
-    const samples = await app.ring.read(span, app.clock.now());
-    return { span, step_ms: rings[span].stepMs, ...columnsOf(samples) };
+    const { samples } = await app.ring.read(span);
+    return { span, step_ms: rings[span].stepMs, ...columnsOf(samples, rings[span].stepMs) };
   },
 });
 

@@ -23,7 +23,7 @@ export type Settled = {
   settled: number;
   /** Letters that were looked at. */
   seen: number;
-  /** `held`: so many unwanted ones lie before the rest that the order ended; ask again. */
+  /** `held`: so many unwanted ones lie before the rest that the order ended; they must go first. */
   end: 'empty' | 'most' | 'stopped' | 'held';
 };
 
@@ -36,13 +36,16 @@ export type Letters = {
    * @throws BrokerUnavailable or amqplib's error when the connection is lost
    */
   settle(job: string, order: Order): Promise<Settled>;
-  /** Letters of a job an order holds in hand: not in the depth of the queue, and dead all the same. */
-  held(job: string): number;
+  /**
+   * How many letters each job has, those in the hands of an order included; no look of this process hides any.
+   * @throws BrokerUnavailable
+   */
+  counts(jobs: readonly string[]): Promise<Map<string, number>>;
 };
 
 const batchMax = 100;
 /** Unwanted letters wait in memory, here and at the broker, until the order ends. */
-const heldMax = 20_000;
+export const heldMax = 20_000;
 /** A look that has just ended gives its letters back in the background. */
 const emptyLooks = 5;
 const emptyPauseMs = 100;
@@ -79,6 +82,21 @@ const byDeath = (one: Letter, other: Letter): number =>
 const take = async (channel: Channel, queue: string, count: number): Promise<GetMessage[]> => {
   const got = await Promise.all(Array.from({ length: count }, () => channel.get(queue)));
   return got.filter((one) => one !== false);
+};
+
+/** The oldest letters of a queue, which stay in it, and how many it has. */
+const lookAt = async (channel: Channel, queue: string, most: number) => {
+  const found: GetMessage[] = [];
+  while (found.length < most) {
+    const size = Math.min(batchMax, most - found.length);
+    const batch = await take(channel, queue, size);
+    found.push(...batch);
+    if (batch.length < size) break;
+  }
+  const { messageCount: rest } = await channel.checkQueue(queue);
+  const inQueue = found.length + rest;
+  if (found.length > 0) await giveBack(channel, queue, inQueue);
+  return { found, inQueue };
 };
 
 /** One piece of work at a time for each name. */
@@ -130,31 +148,43 @@ const paced = async (startedAt: number, settled: number, { perSecond, signal }: 
   if (ahead > 1) await pause(ahead, undefined, { signal }).catch(() => undefined);
 };
 
+/** What is done so far, and how many letters come next. */
+type Batch = { done: Settled; size: number };
+
 type Deps = { broker: Pick<Broker, 'look'> };
 
-/** The letters of all jobs; within a process looks and orders take turns, so that neither hides letters from the other. */
+/** The letters of all jobs; within a process looks, counts and orders take turns, so that none hides letters from another. */
 export const createLetters = ({ broker }: Deps): Letters => {
   const turn = createTurns();
   /** How many letters orders have in hand, by job. */
   const kept = new Map<string, number>();
 
+  /** Takes a batch and gives up what is wanted, before anybody counts or looks. */
+  const takeBatch = (channel: Channel, job: string, order: Order, { done, size }: Batch) =>
+    turn(job, async () => {
+      const batch = await take(channel, deadQueue(job), size);
+      const settled = giveUp(channel, batch, order, done.seen === done.settled);
+      done.seen += batch.length;
+      done.settled += settled;
+      kept.set(job, done.seen - done.settled);
+      if (settled > 0) order.onProgress(done.settled);
+      return batch.length;
+    });
+
   const work = async (channel: Channel, job: string, order: Order): Promise<Settled> => {
     const queue = deadQueue(job);
-    const { messageCount: there } = await channel.checkQueue(queue);
+    // In turn: what somebody looks at just now would be missing.
+    const { messageCount: there } = await turn(job, async () => channel.checkQueue(queue));
     const startedAt = performance.now();
     const done: Settled = { settled: 0, seen: 0, end: 'empty' };
     let empty = 0;
     while (empty < emptyLooks) {
       const end = endOf(done, order, there);
       if (end !== undefined) return { ...done, end };
-      const size = batchSize(done, order, there);
-      const batch = await turn(job, () => take(channel, queue, size));
-      const settled = giveUp(channel, batch, order, done.seen === done.settled);
-      done.seen += batch.length;
-      done.settled += settled;
-      kept.set(job, done.seen - done.settled);
-      if (settled > 0) order.onProgress(done.settled);
-      empty = batch.length === 0 ? empty + 1 : 0;
+      const taken = await takeBatch(channel, job, order, {
+        ...{ done, size: batchSize(done, order, there) },
+      });
+      empty = taken === 0 ? empty + 1 : 0;
       if (empty > 0) await pause(emptyPauseMs);
       await paced(startedAt, done.settled, order);
     }
@@ -165,17 +195,8 @@ export const createLetters = ({ broker }: Deps): Letters => {
     scan: (job, most) =>
       turn(job, () =>
         broker.look(async (channel) => {
-          const queue = deadQueue(job);
-          const found: GetMessage[] = [];
-          while (found.length < most) {
-            const size = Math.min(batchMax, most - found.length);
-            const batch = await take(channel, queue, size);
-            found.push(...batch);
-            if (batch.length < size) break;
-          }
-          const { messageCount: rest } = await channel.checkQueue(queue);
-          const total = found.length + rest;
-          if (found.length > 0) await giveBack(channel, queue, total);
+          const { found, inQueue } = await lookAt(channel, deadQueue(job), most);
+          const total = inQueue + (kept.get(job) ?? 0);
           return { letters: found.map(toLetter).sort(byDeath), total };
         }),
       ),
@@ -184,13 +205,24 @@ export const createLetters = ({ broker }: Deps): Letters => {
         try {
           const settled = await work(channel, job, order);
           const held = settled.seen - settled.settled;
-          if (held > 0) await turn(job, () => giveBack(channel, deadQueue(job), held));
+          await turn(job, async () => {
+            if (held > 0) await giveBack(channel, deadQueue(job), held);
+            kept.delete(job);
+          });
           await pause(lingerMs);
           return settled;
         } finally {
           kept.delete(job);
         }
       }),
-    held: (job) => kept.get(job) ?? 0,
+    counts: (names) =>
+      broker.look(async (channel) => {
+        const count = (job: string) =>
+          turn(job, async (): Promise<[string, number]> => {
+            const { messageCount } = await channel.checkQueue(deadQueue(job));
+            return [job, messageCount + (kept.get(job) ?? 0)];
+          });
+        return new Map(await Promise.all(names.map(count)));
+      }),
   };
 };

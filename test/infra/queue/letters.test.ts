@@ -186,3 +186,37 @@ test('an empty dead queue of an earlier version is made anew; one with letters i
   t.is((await channel.checkQueue('full.dead')).messageCount, 1);
   await connection.close();
 });
+
+test('however often somebody looks, the count of letters is the same, and an order takes all of them', async (t) => {
+  const { letters, depth } = await withLetters('counted', 200);
+  let looking = true;
+  const looks = (async () => {
+    while (looking) await letters.scan('counted', 200);
+  })();
+  for (let look = 0; look < 8; look++) {
+    t.is((await letters.counts(['counted'])).get('counted'), 200);
+  }
+  const done = await letters.settle('counted', order());
+  looking = false;
+  await looks;
+  t.is(done.settled, 200);
+  t.is((await letters.counts(['counted'])).get('counted'), 0);
+  t.is(await depth('counted.dead'), 0);
+});
+
+test('letters in the hands of an order count as dead until they are given up', async (t) => {
+  const { letters } = await withLetters('inhand', 90);
+  const stop = new AbortController();
+  const third = order({ wanted: ({ reason }) => reason === 'third', perSecond: 20 });
+  const running = letters.settle('inhand', { ...third, signal: stop.signal });
+  let seen = 90;
+  await until(async () => {
+    seen = (await letters.counts(['inhand'])).get('inhand') ?? 0;
+    return seen < 85;
+  });
+  const { total } = await letters.scan('inhand', 100);
+  t.true(total >= 60 && total <= seen);
+  stop.abort();
+  const { settled } = await running;
+  t.is((await letters.counts(['inhand'])).get('inhand'), 90 - settled);
+});
