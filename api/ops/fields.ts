@@ -1,6 +1,15 @@
 // Joi fields that several operations of the ops listener share.
+import { isSupportedCountry } from 'libphonenumber-js/max';
 import { jobs } from '../../lib/jobs.ts';
-import { integer, object, oneOf, optional, text, withDefault } from '../../lib/kernel/schema.ts';
+import {
+  decimal,
+  integer,
+  object,
+  oneOf,
+  optional,
+  text,
+  withDefault,
+} from '../../lib/kernel/schema.ts';
 
 const jobNames = jobs.map(({ name }) => name);
 
@@ -13,3 +22,22 @@ export const pageQuery = {
 
 export const isoOrNull = (ms: number | null | undefined): string | null =>
   ms === null || ms === undefined ? null : new Date(ms).toISOString();
+
+const amountMost = 10_000_000;
+const isExact = (amount: number): boolean => Math.round(amount * 1e6) / 1e6 === amount;
+
+/** USD with at most six decimals, as the ledger keeps it. */
+export const usd = () =>
+  decimal()
+    .min(-amountMost)
+    .max(amountMost)
+    .custom((value: number, helpers) => (isExact(value) ? value : helpers.error('number.exact')))
+    .messages({ 'number.exact': 'must have at most six decimals' });
+
+/** A country that has telephones; two letters that are none (UK) would set a price that nobody ever pays. */
+export const country = () =>
+  text()
+    .custom((value: string, helpers) =>
+      isSupportedCountry(value) ? value : helpers.error('country.known'),
+    )
+    .messages({ 'country.known': 'must be two capital letters of ISO 3166 (GB, not UK)' });

@@ -2,6 +2,7 @@
 
 import type { Clock } from '../kernel/clock.ts';
 import { fail } from '../kernel/errors.ts';
+import type { Posted } from './ledger-store.ts';
 import type { Poster } from './post.ts';
 import type { Posting } from './rules.ts';
 
@@ -17,20 +18,20 @@ const give = async (
   { poster, clock }: { poster: Poster; clock: Clock },
   command: CreditCommand,
   kind: 'deposit' | 'grant' | 'adjust',
-): Promise<void> => {
+): Promise<Posted> => {
   const posting: Posting = {
     ...{ accountId: command.accountId, kind, amountMicros: command.amountMicros },
     ...{ reference: `${kind}:${command.name}`, note: command.note, at: clock.now() },
     ...{ plan: null, priceMicros: null, messageId: null, usesTrial: false },
   };
   if (!Number.isSafeInteger(command.amountMicros)) throw fail('INTERNAL_ERROR');
-  await poster.post(posting);
+  return poster.post(posting);
 };
 
-/** A payment that was received; the first one ends "never made a deposit". */
+/** A payment that was received; the first one ends "never made a deposit". Says whether it was booked before. */
 export const deposit = (deps: { poster: Poster; clock: Clock }, command: CreditCommand) =>
   give(deps, command, 'deposit');
 
-/** A correction by hand, up or down. */
+/** A correction by hand, up or down. Says whether it was booked before. */
 export const adjust = (deps: { poster: Poster; clock: Clock }, command: CreditCommand) =>
   give(deps, command, 'adjust');

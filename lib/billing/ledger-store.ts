@@ -193,6 +193,14 @@ export const createLedgerStore = (db: Database) => ({
     return row === undefined ? undefined : toBalance(row);
   },
 
+  /** What was booked for an account under a reference. */
+  findPosting: async (accountId: string, reference: string): Promise<LedgerRow | undefined> => {
+    const row = await db<Row>('ledger')
+      .where({ account_id: idBytes(accountId), reference })
+      .first();
+    return row === undefined ? undefined : fromLedgerRow(row);
+  },
+
   /** Newest first; at most `limit`, older than `before`. */
   list: async (
     accountId: string,

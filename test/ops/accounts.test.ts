@@ -81,8 +81,18 @@ test.serial('suspended everywhere within a second, and taken back', async (t) =>
 
 test.serial('credit and corrections are booked once under one reference', async (t) => {
   const body = { amount: 12.5, reference: 'bank-1', note: 'Wire' };
-  t.is((await ops.post(pathOf('/credit'), body)).data.account.balance, 112.5);
-  t.is((await ops.post(pathOf('/credit'), body)).data.account.balance, 112.5);
+  const first = await ops.post(pathOf('/credit'), body);
+  t.like(first.data, { reference: 'deposit:bank-1', booked: true });
+  t.is(first.data.account.balance, 112.5);
+  t.like(await lastAct(), { action: 'account.deposit', status: 'done', affected: 1 });
+  const again = await ops.post(pathOf('/credit'), body);
+  t.like(again.data, { reference: 'deposit:bank-1', booked: false });
+  t.is(again.data.account.balance, 112.5);
+  t.like(await lastAct(), { action: 'account.deposit', status: 'done', affected: 0 });
+  const other = await ops.post(pathOf('/credit'), { ...body, amount: 13 });
+  t.is(other.status, 400);
+  t.regex(other.error.details?.[0]?.issue ?? '', /was booked already, with an amount of 12\.5/);
+  t.like(await lastAct(), { status: 'failed', affected: 0, error: 'VALIDATION_ERROR' });
   const down = await ops.post(pathOf('/credit'), { kind: 'adjust', amount: -2.5, note: null });
   t.is(down.data.account.balance, 110);
   t.like(await lastAct(), { action: 'account.adjust', detail: { amount: -2.5 }, status: 'done' });
@@ -106,7 +116,13 @@ test.serial('an own price, and the platform’s: what a send costs within a seco
   const listed = await customer.live.get('/v1/clients/pricing');
   t.is((listed.data.items as unknown[]).length, 2);
   t.deepEqual((await ops.post(pathOf('/price'), { country: 'US', price: null })).data.prices, []);
-  t.is((await ops.post(pathOf('/price'), { country: 'us', price: 1 })).status, 400);
+  for (const country of ['us', 'UK', 'ZZ', 'USA']) {
+    t.is((await ops.post(pathOf('/price'), { country, price: 1 })).status, 400, country);
+    const all = { country, price: 1, cost: 1 };
+    t.is((await ops.post('/ops/api/platform/price', all)).status, 400, country);
+  }
+  const dust = { country: 'US', price: 0.0000001, cost: 0 };
+  t.is((await ops.post('/ops/api/platform/price', dust)).status, 400);
 });
 
 test.serial('switches: the shared number paused for one account and for all', async (t) => {
@@ -151,7 +167,7 @@ test.serial(
       'enforce',
     );
     t.is((await ops.post('/ops/api/platform/guard', { mode: 'loud' })).status, 400);
-    t.is((await ops.post('/ops/api/platform/countries', { countries: ['de'] })).status, 400);
+    t.is((await ops.post('/ops/api/platform/countries', { countries: ['UK'] })).status, 400);
   },
 );
 

@@ -1,6 +1,7 @@
 // Money for accounts that tests and benchmarks make: through the product where one account is made, in bulk else.
 
 import { deposit } from '../../lib/billing/credit.ts';
+import type { Posted } from '../../lib/billing/ledger-store.ts';
 import type { Poster } from '../../lib/billing/post.ts';
 import type { Database } from '../../lib/infra/mysql.ts';
 import { systemClock } from '../../lib/kernel/clock.ts';
@@ -9,7 +10,7 @@ import { idBytes, newId } from '../../lib/kernel/ids.ts';
 const usd = 1_000_000;
 
 /** A deposit of that many USD. */
-export const fund = (poster: Poster, accountId: string, amount: number): Promise<void> =>
+export const fund = (poster: Poster, accountId: string, amount: number): Promise<Posted> =>
   deposit(
     { poster, clock: systemClock },
     { accountId, amountMicros: Math.round(amount * usd), name: `test-${newId()}`, note: null },

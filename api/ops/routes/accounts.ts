@@ -1,11 +1,9 @@
 // Accounts: found, looked at, suspended and taken back, credited, priced, and their requests for capacity.
-import { adjust, deposit } from '../../../lib/billing/credit.ts';
 import { capacityView, findCapacity, reviewCapacity } from '../../../lib/capacity/request.ts';
 import { fail } from '../../../lib/kernel/errors.ts';
 import { newId } from '../../../lib/kernel/ids.ts';
 import { fromUsd } from '../../../lib/kernel/money.ts';
 import {
-  decimal,
   flag,
   integer,
   nullable,
@@ -16,10 +14,11 @@ import {
   withDefault,
 } from '../../../lib/kernel/schema.ts';
 import { accountLine, describeAccount } from '../../../lib/ops/accounts.ts';
+import { type Booked, book } from '../../../lib/ops/booking.ts';
 import type { OpsApp } from '../../../lib/ops-app.ts';
 import { reinstateAccount, suspendAccount } from '../../../lib/security/suspend.ts';
 import { act } from '../act.ts';
-import { idParams, pageQuery } from '../fields.ts';
+import { country, idParams, pageQuery, usd } from '../fields.ts';
 import { opsRoute } from '../route.ts';
 
 export const searchAccounts = opsRoute({
@@ -74,17 +73,6 @@ export const reinstateOne = opsRoute({
   },
 });
 
-const amountMost = 10_000_000;
-const isExact = (amount: number): boolean => Math.round(amount * 1e6) / 1e6 === amount;
-
-/** USD with at most six decimals, as the ledger keeps it. */
-const usd = () =>
-  decimal()
-    .min(-amountMost)
-    .max(amountMost)
-    .custom((value: number, helpers) => (isExact(value) ? value : helpers.error('number.exact')))
-    .messages({ 'number.exact': 'must have at most six decimals' });
-
 export const creditOne = opsRoute({
   ...{ method: 'POST', path: '/ops/api/accounts/{id}/credit' },
   summary: 'Books a payment that was received, or a correction up or down (adjust), in USD.',
@@ -102,12 +90,13 @@ export const creditOne = opsRoute({
     if (body.kind === 'deposit' && body.amount < 0) throw negativeDeposit();
     const name = body.reference ?? `ops-${newId()}`;
     const { kind, amount, note } = body;
-    const what = { action: `account.${kind}`, subject: params.id, detail: { amount, name, note } };
+    const what = {
+      ...{ action: `account.${kind}`, subject: params.id, detail: { amount, name, note } },
+      affected: ({ booked }: Booked) => Number(booked),
+    };
     const command = { accountId: params.id, amountMicros: fromUsd(amount), name, note };
-    await act(app, request, what, () =>
-      kind === 'deposit' ? deposit(app, command) : adjust(app, command),
-    );
-    return { reference: `${kind}:${name}`, account: await describeAccount(app, params.id) };
+    const booked = await act(app, request, what, () => book(app, kind, command));
+    return { ...booked, account: await describeAccount(app, params.id) };
   },
 });
 
@@ -121,7 +110,7 @@ export const priceOne = opsRoute({
   summary: 'The account’s own price for a country, in USD; null takes it away.',
   params: idParams,
   body: object({
-    country: text().pattern(/^[A-Z]{2}$/),
+    country: country(),
     price: nullable(usd().min(0).max(1_000)),
   }),
   handle: async (app, request) => {

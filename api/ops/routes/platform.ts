@@ -1,11 +1,11 @@
 // What holds for the whole platform: switches, prices, held prefixes, the books.
 import { reconcile } from '../../../lib/billing/reconcile.ts';
 import { fromUsd, toUsd } from '../../../lib/kernel/money.ts';
-import { decimal, flag, list, nullable, object, oneOf, text } from '../../../lib/kernel/schema.ts';
+import { flag, list, nullable, object, oneOf } from '../../../lib/kernel/schema.ts';
 import type { OpsApp } from '../../../lib/ops-app.ts';
 import { setPlatform } from '../../../lib/platform/overrides.ts';
 import { act } from '../act.ts';
-import { isoOrNull } from '../fields.ts';
+import { country, isoOrNull, usd } from '../fields.ts';
 import { opsRoute } from '../route.ts';
 
 const switches = ['shared_number', 'trial'] as const;
@@ -72,7 +72,7 @@ export const changeSwitch = opsRoute({
 export const changeCountries = opsRoute({
   ...{ method: 'POST', path: '/ops/api/platform/countries' },
   summary: 'Countries the shared number serves; none: all. Null: those of the environment again.',
-  body: object({ countries: nullable(list(text().pattern(/^[A-Z]{2}$/)).max(250)) }),
+  body: object({ countries: nullable(list(country()).max(250)) }),
   handle: async (app, request) => {
     const { countries: wanted } = request.body;
     const what = { action: 'platform.countries', subject: 'shared_number', detail: request.body };
@@ -99,16 +99,16 @@ export const changePrice = opsRoute({
   ...{ method: 'POST', path: '/ops/api/platform/price' },
   summary: 'Price and cost of a country, in USD; a price of null means: not sold.',
   body: object({
-    country: text().pattern(/^[A-Z]{2}$/),
-    price: nullable(decimal().min(0).max(1_000)),
-    cost: decimal().min(0).max(1_000),
+    country: country(),
+    price: nullable(usd().min(0).max(1_000)),
+    cost: usd().min(0).max(1_000),
   }),
   handle: async (app, request) => {
-    const { country, price: usd, cost } = request.body;
-    const what = { action: 'platform.price', subject: country, detail: { price: usd, cost } };
+    const { country: of, price, cost } = request.body;
+    const what = { action: 'platform.price', subject: of, detail: { price, cost } };
     await act(app, request, what, async () => {
-      const priceMicros = usd === null ? null : fromUsd(usd);
-      await app.prices.setPrice(country, { priceMicros, costMicros: fromUsd(cost) });
+      const priceMicros = price === null ? null : fromUsd(price);
+      await app.prices.setPrice(of, { priceMicros, costMicros: fromUsd(cost) });
       await app.revocations.announce();
     });
     return describe(app);
