@@ -1,6 +1,7 @@
 // Joi fields that several routes share: each once, with the words a caller reads when it is wrong.
 import type Joi from 'joi';
 import { readCursor } from '../lib/kernel/cursor.ts';
+import { readMoment } from '../lib/kernel/moment.ts';
 import { e164Pattern } from '../lib/kernel/phone.ts';
 import {
   flag,
@@ -75,16 +76,10 @@ const cursor = () =>
     .description('The next_before of the page before this one.')
     .messages({ 'string.cursor': 'must be a next_before of this list' });
 
-const momentPattern = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/i;
-
 /** RFC 3339 with its offset, or a date, which is its midnight in UTC; read into milliseconds. */
 export const moment = () =>
   text()
-    .custom((value: string, helpers) => {
-      // A plus sign that was not encoded arrives as a space.
-      const at = momentPattern.test(value) ? Date.parse(value) : Number.NaN;
-      return Number.isNaN(at) || at < 0 ? helpers.error('string.moment') : at;
-    })
+    .custom((value: string, helpers) => readMoment(value) ?? helpers.error('string.moment'))
     .messages({
       'string.moment': 'must be RFC 3339 with an offset, or a date',
     }) as unknown as Schema<number> & Joi.StringSchema;

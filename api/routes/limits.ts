@@ -23,7 +23,7 @@ import {
 } from '../../lib/kernel/schema.ts';
 import { requireLiveRights } from '../../lib/keys/rights.ts';
 import { takeRead } from '../../lib/limits/reads.ts';
-import { listQuery, nullableTimestamp, page, timestamp } from '../fields.ts';
+import { listQuery, nullableTimestamp, page, timestamp, uuid } from '../fields.ts';
 import { route } from '../route.ts';
 
 const tag = 'Limits and capacity';
@@ -101,7 +101,7 @@ const listRoute = route({
   },
 });
 
-const params = object({ id: text().guid().description('Id of a request.') });
+const params = object({ id: uuid().description('Id of a request.') });
 
 const get = route({
   ...{ method: 'GET', path: '/v1/clients/capacity-requests/{id}', tag, auth: 'account' },

@@ -38,6 +38,15 @@ export const createMysql = (options: { url: string; pool: number }): Database =>
   });
 };
 
+/**
+ * Reads in several statements what was so at one moment, the first one's: by itself each statement sees what is
+ * committed when it begins.
+ */
+export const asOfOneMoment = <T>(
+  db: Database,
+  read: (trx: Transaction) => Promise<T>,
+): Promise<T> => db.transaction(read, { isolationLevel: 'repeatable read' });
+
 const codeOf = (error: unknown): string =>
   typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
 

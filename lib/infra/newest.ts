@@ -1,6 +1,6 @@
 // The newest rows of some kinds: each kind is read off its own end of an index, so that rare ones cost what common ones do.
-
-import type { Database } from './mysql.ts';
+import { idAt } from '../kernel/ids.ts';
+import { asOfOneMoment, type Database } from './mysql.ts';
 
 /**
  * A table read by one index and no other: for a page by id the planner may take the primary key instead, which is
@@ -18,6 +18,16 @@ export const kindsOf = (wanted: readonly (readonly (string | null)[])[]): Kind[]
     (kinds, values) => kinds.flatMap((kind) => values.map((value) => [...kind, value])),
     [[]],
   );
+
+/** Ids are times, so the cursor of a page and the end of a span (ms, exclusive) are one bound: the lower one. */
+export const belowOf = (given: {
+  before: string | undefined;
+  to: number | undefined;
+}): string | undefined => {
+  const { before, to } = given;
+  const bounds = [before, to === undefined ? undefined : idAt(to)].filter((id) => id !== undefined);
+  return bounds.toSorted()[0];
+};
 
 export type Newest = {
   table: string;
@@ -55,13 +65,16 @@ const newestFirst = (one: Buffer, other: Buffer): number => Buffer.compare(other
 
 /**
  * The newest `limit` rows of these kinds, newest first. A filter over the account's rows would read them all to find
- * a few; here each kind gives its newest ids from the index alone, and only the rows that are wanted are read.
+ * a few; here each kind gives its newest ids from the index alone, and only the rows that are wanted are read. What is
+ * found as of a kind is shown as that.
  */
-export const rowsOfKinds = async (trx: Database, limit: number, asked: Newest): Promise<Row[]> => {
+export const rowsOfKinds = (db: Database, limit: number, asked: Newest): Promise<Row[]> => {
   const { sql, bindings } = newestSql(limit, asked);
-  const [found] = (await trx.raw(sql, bindings)) as [Row[]];
-  const ids = found.map(({ id }) => id).toSorted(newestFirst);
-  if (ids.length === 0) return [];
-  const rows: Row[] = await trx(asked.table).whereIn('id', ids.slice(0, limit));
-  return rows.toSorted((one, other) => newestFirst(one.id, other.id));
+  return asOfOneMoment(db, async (trx) => {
+    const [found] = (await trx.raw(sql, bindings)) as [Row[]];
+    const ids = found.map(({ id }) => id).toSorted(newestFirst);
+    if (ids.length === 0) return [];
+    const rows: Row[] = await trx(asked.table).whereIn('id', ids.slice(0, limit));
+    return rows.toSorted((one, other) => newestFirst(one.id, other.id));
+  });
 };

@@ -1,5 +1,5 @@
 // The nightly recount in MySQL: whose turn it is, and which rollups differ from what the messages come to now.
-import { type Database, withLockRetry } from '../infra/mysql.ts';
+import { asOfOneMoment, type Database, withLockRetry } from '../infra/mysql.ts';
 import { idText } from '../kernel/ids.ts';
 import { addingSql, measures } from './measures.ts';
 import { countHour, everyAccount } from './rollup-store.ts';
@@ -65,7 +65,7 @@ export const createRecountStore = (db: Database) => ({
    * left out: it is to be counted anyway.
    */
   compareHour: async (hour: number): Promise<{ suspects: Suspect[]; compared: number }> =>
-    db.transaction(async (trx) => {
+    asOfOneMoment(db, async (trx) => {
       const marked = await trx<Row>('rollup_marks').where({ hour }).distinct('account_id');
       const counted = (await countHour(trx, hour, [everyAccount])).map(asRow);
       const stored: Row[] = await trx('rollup_hours').where({ hour });
@@ -82,7 +82,7 @@ export const createRecountStore = (db: Database) => ({
 
   /** Compares one day of all accounts with the sum of its hours. */
   compareDay: async (day: number): Promise<{ suspects: Suspect[]; compared: number }> =>
-    db.transaction(async (trx) => {
+    asOfOneMoment(db, async (trx) => {
       const from = day * hoursPerDay;
       const [summed] = (await trx.raw(
         `SELECT ${names.join(', ')}, ${addingSql} FROM rollup_hours

@@ -1,6 +1,6 @@
 // Messages as their owner reads them: pages of a list and the steps of one.
 import type { Database } from '../infra/mysql.ts';
-import { byIndex, kindsOf, rowsOfKinds } from '../infra/newest.ts';
+import { belowOf, byIndex, kindsOf, rowsOfKinds } from '../infra/newest.ts';
 import { idAt, idBytes, idText, idTime } from '../kernel/ids.ts';
 import type { ChannelName, MessageStatus, Mode } from '../messages/rules.ts';
 import type { Attempt, MessageEvent, Posted } from './timeline.ts';
@@ -43,12 +43,6 @@ export type ReportStore = ReturnType<typeof createReportStore>;
 const bytesOrNothing = (id: string | undefined): Buffer | undefined =>
   id === undefined ? undefined : idBytes(id);
 
-/** Only what was made before both: ids are times, so the cursor and the end of a span are one bound. */
-const belowOf = ({ before, to }: MessageFilter): string | undefined => {
-  const bounds = [before, to === undefined ? undefined : idAt(to)].filter((id) => id !== undefined);
-  return bounds.toSorted()[0];
-};
-
 const wantedKinds = ({ mode, status, channel }: MessageFilter) =>
   kindsOf([
     mode === undefined ? ['live', 'test'] : [mode],
@@ -69,18 +63,13 @@ const createLists = (db: Database) => {
     return query as unknown as Promise<Row[]>;
   };
 
-  // One snapshot: what is found as of a kind is shown as that.
   const someKinds = (accountId: string, filter: MessageFilter): Promise<Row[]> =>
-    db.transaction(
-      (trx) =>
-        rowsOfKinds(trx, filter.limit, {
-          ...{ table: 'messages', index: 'messages_by_kind', accountId: idBytes(accountId) },
-          ...{ columns: ['mode', 'status', 'channel'], kinds: wantedKinds(filter) },
-          from: filter.from === undefined ? undefined : idBytes(idAt(filter.from)),
-          below: bytesOrNothing(belowOf(filter)),
-        }),
-      { readOnly: true },
-    );
+    rowsOfKinds(db, filter.limit, {
+      ...{ table: 'messages', index: 'messages_by_kind', accountId: idBytes(accountId) },
+      ...{ columns: ['mode', 'status', 'channel'], kinds: wantedKinds(filter) },
+      from: filter.from === undefined ? undefined : idBytes(idAt(filter.from)),
+      below: bytesOrNothing(belowOf(filter)),
+    });
 
   return {
     /** Newest first. */

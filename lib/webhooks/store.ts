@@ -1,6 +1,6 @@
 // Deliveries in MySQL as their owner looks into them; the work on them is in work-store.ts.
 import type { Database } from '../infra/mysql.ts';
-import { byIndex } from '../infra/newest.ts';
+import { belowOf, kindsOf, rowsOfKinds } from '../infra/newest.ts';
 import { idAt, idBytes, idText } from '../kernel/ids.ts';
 import {
   type Delivery,
@@ -47,25 +47,30 @@ const legsFrom = (steps: readonly Row[]): Leg[] => {
     }));
 };
 
+/** To its owner, what waits for the endpoint's turn is pending. */
+const storedStates = (status: DeliveryStatus | undefined): string[] => {
+  if (status === undefined) return ['pending', 'waiting', 'delivered', 'failed', 'held'];
+  return status === 'pending' ? ['pending', 'waiting'] : [status];
+};
+
 const createOwnersStore = (db: Database) => ({
   /** Newest first; at most `limit`, older than `before`. */
   list: async (accountId: string, filter: DeliveryFilter): Promise<Delivery[]> => {
-    const { before, type, status, from, to, limit } = filter;
-    // What is pending are two states, which no index has in one order.
-    const by = status === undefined || status === 'pending' ? 'account' : 'status';
-    const index = `webhook_deliveries_by_${by}`;
-    const query = db<Row>(byIndex(db, 'webhook_deliveries', index))
-      .where({ account_id: idBytes(accountId) })
-      .orderBy('id', 'desc')
-      .limit(limit);
-    if (before !== undefined) query.where('id', '<', idBytes(before));
-    if (from !== undefined) query.where('id', '>=', idBytes(idAt(from)));
-    if (to !== undefined) query.where('id', '<', idBytes(idAt(to)));
-    if (type !== undefined) query.where({ type });
-    // To its owner, what waits for the endpoint's turn is pending.
-    if (status === 'pending') query.whereIn('status', ['pending', 'waiting']);
-    else if (status !== undefined) query.where({ status });
-    return (await query).map(toDelivery);
+    const { type, status, from, limit } = filter;
+    const states = kindsOf([storedStates(status)]);
+    const below = belowOf(filter);
+    const rows = await rowsOfKinds(db, limit, {
+      ...{ table: 'webhook_deliveries', accountId: idBytes(accountId) },
+      ...(type === undefined
+        ? { index: 'webhook_deliveries_by_status', columns: ['status'], kinds: states }
+        : {
+            ...{ index: 'webhook_deliveries_by_type', columns: ['type', 'status'] },
+            kinds: states.map((state) => [type, ...state]),
+          }),
+      from: from === undefined ? undefined : idBytes(idAt(from)),
+      below: below === undefined ? undefined : idBytes(below),
+    });
+    return rows.map(toDelivery);
   },
 
   find: async (accountId: string, id: string): Promise<Delivery | undefined> => {

@@ -96,6 +96,8 @@ test.serial(
       seen,
       first.map(({ id }) => toMessageId(id)),
     );
+    const cursor = String(page.next_before);
+    const garbled = `${cursor.slice(0, 9)}${cursor[9] === 'A' ? 'B' : 'A'}${cursor.slice(10)}`;
     const wrong: [string, string][] = [
       ['limit=0', 'limit'],
       ['limit=101', 'limit'],
@@ -106,6 +108,9 @@ test.serial(
       ['mode=both', 'mode'],
       ['from=yesterday', 'from'],
       ['from=2026-13-01', 'from'],
+      ['from=2026-02-30', 'from'],
+      ['to=2026-11-20T24:00:00Z', 'to'],
+      [`before=${garbled}`, 'before'],
       ['to=2026-11-20T12:00:00', 'to'],
       ['page=2', 'page'],
     ];
