@@ -10,9 +10,10 @@ let customer: Customer;
 test.before(async () => {
   stack = await startStack('channels', {
     settings: {
-      WHATSAPP_TIMEOUT_MS: '600',
-      WHATSAPP_ECHO_WAIT_MS: '1000',
-      TELEGRAM_TIMEOUT_MS: '500',
+      // No longer than the retries of the others take, which run at the same time.
+      WHATSAPP_TIMEOUT_MS: '2000',
+      WHATSAPP_ECHO_WAIT_MS: '2000',
+      TELEGRAM_TIMEOUT_MS: '2000',
     },
   });
   customer = await stack.customer();

@@ -6,7 +6,7 @@ import { idAt, idBytes } from '../../lib/kernel/ids.ts';
 import type { Plan } from '../../lib/messages/rules.ts';
 import { listenForEvents } from '../support/events.ts';
 import { createHandClock } from '../support/hand-clock.ts';
-import { type Customer, type Stack, startStack } from '../support/stack.ts';
+import { type Customer, eventually, type Stack, startStack } from '../support/stack.ts';
 
 let stack: Stack;
 const clock = createHandClock();
@@ -82,7 +82,7 @@ test.serial(
       await judgeYesterday(stack.worker);
       t.is(await planOf(customer), expected, `${verified} of ${settled}`);
     }
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await eventually(t, () => (events.heard.length >= 2 ? true : undefined));
     t.deepEqual(
       events.heard.map(({ data }) => [data.from, data.to, data.reason]),
       [

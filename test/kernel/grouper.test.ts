@@ -43,7 +43,7 @@ test('groups run one after the other, and what came meanwhile is one group', asy
 test('behind a large group the next one gathers; behind a small one nobody waits', async (t) => {
   const groups: number[][] = [];
   const grouper = createGrouper({
-    ...{ maxSize: 100, maxWaitMs: 0, busy: { items: 3, waitMs: 20 }, run: double(groups) },
+    ...{ maxSize: 100, maxWaitMs: 0, busy: { items: 3, waitMs: 300 }, run: double(groups) },
   });
   await Promise.all([1, 2, 3].map((item) => grouper.add(item)));
   const first = grouper.add(4);
