@@ -2011,7 +2011,7 @@ export type operations = {
                */
               verified_at: string | null;
               /** @enum {string|null} */
-              failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "not_delivered" | "deadline" | null;
+              failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "not_delivered" | "deadline" | null;
               /** @description The code went out over Telegram. */
               fallback_used: boolean;
             };
@@ -6774,7 +6774,7 @@ export type operations = {
                    */
                   verified_at: string | null;
                   /** @enum {string|null} */
-                  failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "not_delivered" | "deadline" | null;
+                  failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "not_delivered" | "deadline" | null;
                   /** @description The code went out over Telegram. */
                   fallback_used: boolean;
                   /** @description Price frozen when it was sent, USD. */
@@ -6977,7 +6977,7 @@ export type operations = {
                    */
                   verified_at: string | null;
                   /** @enum {string|null} */
-                  failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "not_delivered" | "deadline" | null;
+                  failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "not_delivered" | "deadline" | null;
                   /** @description The code went out over Telegram. */
                   fallback_used: boolean;
                   /** @description Price frozen when it was sent, USD. */
@@ -7288,7 +7288,7 @@ export type operations = {
                  */
                 verified_at: string | null;
                 /** @enum {string|null} */
-                failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "not_delivered" | "deadline" | null;
+                failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "not_delivered" | "deadline" | null;
                 /** @description The code went out over Telegram. */
                 fallback_used: boolean;
                 /** @description Price frozen when it was sent, USD. */
@@ -12855,7 +12855,7 @@ export type operations = {
             /** Format: date-time */
             verified_at: string | null;
             /** @enum {string|null} */
-            failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "not_delivered" | "deadline" | null;
+            failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "not_delivered" | "deadline" | null;
             /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
             sequence: number;
           };
@@ -12953,7 +12953,7 @@ export type operations = {
             /** Format: date-time */
             verified_at: string | null;
             /** @enum {string|null} */
-            failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "not_delivered" | "deadline" | null;
+            failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "not_delivered" | "deadline" | null;
             /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
             sequence: number;
           };
@@ -13051,7 +13051,7 @@ export type operations = {
             /** Format: date-time */
             verified_at: string | null;
             /** @enum {string|null} */
-            failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "not_delivered" | "deadline" | null;
+            failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "not_delivered" | "deadline" | null;
             /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
             sequence: number;
           };
@@ -13149,7 +13149,7 @@ export type operations = {
             /** Format: date-time */
             verified_at: string | null;
             /** @enum {string|null} */
-            failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "not_delivered" | "deadline" | null;
+            failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "not_delivered" | "deadline" | null;
             /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
             sequence: number;
           };
@@ -13247,7 +13247,7 @@ export type operations = {
             /** Format: date-time */
             verified_at: string | null;
             /** @enum {string|null} */
-            failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "not_delivered" | "deadline" | null;
+            failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "not_delivered" | "deadline" | null;
             /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
             sequence: number;
           };
@@ -13355,7 +13355,7 @@ export type operations = {
             /** Format: date-time */
             verified_at: string | null;
             /** @enum {string|null} */
-            failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "not_delivered" | "deadline" | null;
+            failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "not_delivered" | "deadline" | null;
             /** @enum {string} */
             status: "verified" | "failed" | "expired";
             /** @description From acceptance to this end. */

@@ -73,12 +73,14 @@ const switching = (db: Database) => ({
     return new Map(rows.map((row) => [String(row.name) as SwitchName, Number(row.changed_at)]));
   },
 
+  /** Sets a switch; one that stands so already keeps the time since when. */
   setPaused: async (name: SwitchName, paused: boolean, now: number): Promise<void> => {
-    const values = { paused, changed_at: now };
+    // In this order: the second assignment would change what the first one compares.
+    const changedAt = db.raw('IF(paused = ?, changed_at, ?)', [paused, now]);
     await db('switches')
-      .insert({ name, ...values })
+      .insert({ name, paused, changed_at: now })
       .onConflict()
-      .merge(values);
+      .merge({ changed_at: changedAt, paused });
   },
 
   setSharedPaused: async (accountId: string, paused: boolean): Promise<void> => {

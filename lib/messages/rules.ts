@@ -15,6 +15,7 @@ export const failureReasons = {
   template_not_ready: 'The message template is not approved on the sending number.',
   sender_unavailable: 'The sending number cannot send at the moment.',
   connection_broken: 'The connected WhatsApp number of the account cannot send.',
+  connection_paused: 'The connected WhatsApp number of the account is paused by the operators.',
   recipient_throttled: 'The channel received too many messages for this recipient.',
   provider_error: 'The channel failed.',
   telegram_unavailable: 'Telegram failed.',

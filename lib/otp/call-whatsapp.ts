@@ -21,8 +21,8 @@ export type CallDeps = {
   log: Log;
 };
 
-/** What the channel said, and whether it was asked with the account's own number. */
-export type Called = { result: ChannelResult; own: boolean };
+/** What the channel said, and with whose number; `paused`: it was not asked, since operators paused that number. */
+export type Called = { result: ChannelResult; own: boolean; paused?: boolean };
 
 const senderAnswer = (result: ChannelResult) => {
   if (result.kind !== 'refused') return 'ok';
@@ -76,9 +76,9 @@ export const callChannel = async (
   if (!sender) return { result: unavailable, own: false };
   const own = !sender.shared;
   const { phoneNumberId } = sender;
-  const idle =
-    (!sender.shared && sender.broken) ||
-    deps.senders.paused(phoneNumberId) ||
-    deps.pauses.isPaused('whatsapp', phoneNumberId);
+  if (deps.pauses.isPaused('whatsapp', phoneNumberId)) {
+    return { result: unavailable, own, paused: true };
+  }
+  const idle = (!sender.shared && sender.broken) || deps.senders.paused(phoneNumberId);
   return { result: idle ? unavailable : await callWhatsapp(deps, delivery, sender, code), own };
 };

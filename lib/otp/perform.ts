@@ -3,7 +3,7 @@
 import type { QuoteRequest, Quotes } from '../billing/quote.ts';
 import type { Reservations } from '../idempotency/reservations.ts';
 import type { Idempotency } from '../idempotency/store.ts';
-import { fail, type ServiceError } from '../kernel/errors.ts';
+import { errorCatalogue, fail, type ServiceError } from '../kernel/errors.ts';
 import { idTime, toMessageId } from '../kernel/ids.ts';
 import { phoneFacts } from '../kernel/phone.ts';
 import type { RecipientKeys } from '../kernel/recipients.ts';
@@ -126,7 +126,7 @@ const failure = async (
       ...{ retry_after_seconds: seconds, reset_at: reset },
     });
   }
-  const waits = code === 'TELEGRAM_UNAVAILABLE' || code === 'CENTRAL_WHATSAPP_PAUSED';
+  const waits = errorCatalogue[code].status === 503;
   const unknown = outcome.reason === 'outcome_unknown';
   const cause = unknown ? { cause: new OutcomeUnknown('the channel did not answer') } : {};
   return fail(code, waits ? { retry_after_seconds: seconds } : {}, cause);

@@ -98,6 +98,9 @@ export const errorOf = (reason: FailureReason): ErrorCode => {
       return 'TEMPLATE_NOT_READY';
     case 'sender_unavailable':
       return 'CENTRAL_WHATSAPP_PAUSED';
+    // Not the shared number's code, and no failure of a channel: a state that ends.
+    case 'connection_paused':
+      return 'SERVICE_UNAVAILABLE';
     case 'recipient_throttled':
       return 'RATE_LIMIT_EXCEEDED';
     case 'telegram_unavailable':

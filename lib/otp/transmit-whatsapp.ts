@@ -4,7 +4,7 @@ import type { Outcome as JobOutcome, Meta } from '../infra/queue/message.ts';
 import { type SendJob, whatsappStatus } from '../jobs.ts';
 import { newId } from '../kernel/ids.ts';
 import type { NamedKey, Sealer } from '../kernel/secrets.ts';
-import { type CallDeps, callChannel } from './call-whatsapp.ts';
+import { type CallDeps, type Called, callChannel } from './call-whatsapp.ts';
 import { acceptSurely, awaitLeg } from './certainty.ts';
 import {
   type Delivery,
@@ -79,9 +79,9 @@ const mayRetry = (deps: WhatsappDeps, meta: Meta): boolean =>
 const onRefused = async (
   deps: WhatsappDeps,
   delivery: Delivery,
-  refused: Extract<ChannelResult, { kind: 'refused' }> & { meta: Meta; own: boolean },
+  refused: Extract<ChannelResult, { kind: 'refused' }> & Omit<Called, 'result'> & { meta: Meta },
 ): Promise<JobOutcome> => {
-  const { refusal, code, meta, own } = refused;
+  const { refusal, code, meta, own, paused } = refused;
   const { ref, message } = delivery;
   const passing = refusal === 'retry' || refusal === 'throttle';
   deps.log.info({ message_id: message.id, refusal, provider_code: code }, 'whatsapp refused');
@@ -93,7 +93,8 @@ const onRefused = async (
     await deps.live.learnReachable(deps.recipients.ofPhone(message.phone), false);
   }
   await deps.live.settleLeg('whatsapp', ref, 'failed');
-  await moveOn(deps, delivery, { channel: 'whatsapp', ...failureOf(refusal, own) });
+  const failure = own && paused ? ({ reason: 'connection_paused' } as const) : undefined;
+  await moveOn(deps, delivery, { channel: 'whatsapp', ...(failure ?? failureOf(refusal, own)) });
   return done;
 };
 
@@ -120,9 +121,9 @@ const transmit = async (
   if (claim === 'abandoned') return giveUp(deps, delivery);
   if (claim !== 'won') return moveOnFrom(deps, delivery, claim);
   const claimed = { ...delivery, legs: claimLeg(delivery.legs, now) };
-  const { result, own } = await callChannel(deps, claimed, code);
+  const { result, ...by } = await callChannel(deps, claimed, code);
   if (result.kind === 'unknown') return onUnknown(deps, claimed, deps.echoWaitMs);
-  if (result.kind === 'refused') return onRefused(deps, claimed, { ...result, meta, own });
+  if (result.kind === 'refused') return onRefused(deps, claimed, { ...result, ...by, meta });
   await onAccepted(deps, claimed, reachable);
   if (message.mode === 'test') await sandboxReceipts(deps, delivery);
   return done;

@@ -1,7 +1,7 @@
 // The health of sending numbers: decided in each worker, shown to everybody through Redis.
 
 import type { RedisClient } from '../infra/redis.ts';
-import type { Clock } from '../kernel/clock.ts';
+import { type Clock, minute } from '../kernel/clock.ts';
 import type { Log } from '../kernel/log.ts';
 import { describeError } from '../kernel/redact.ts';
 import {
@@ -12,7 +12,9 @@ import {
   type SenderState,
 } from './breaker.ts';
 
-const shownForMs = 10 * 60 * 1000;
+const shownForMs = 10 * minute;
+/** A state that lasts is shown anew before it is forgotten. */
+const againMs = minute;
 
 export type ChannelHealth = {
   status: 'ok' | 'degraded' | 'paused' | 'down';
@@ -43,9 +45,11 @@ export const createSenderWatch = (deps: {
 }): SenderWatch => {
   const { redis, prefix, clock, log } = deps;
   const known = new Map<string, SenderHealth>();
+  const shownAt = new Map<string, number>();
   const key = (senderId: string) => `${prefix}sender:${senderId}`;
 
-  const show = (senderId: string, health: SenderHealth): void => {
+  const show = (senderId: string, health: SenderHealth, now: number): void => {
+    shownAt.set(senderId, now);
     redis
       .set(key(senderId), JSON.stringify(health), 'PX', shownForMs)
       .catch((error: unknown) =>
@@ -64,9 +68,10 @@ export const createSenderWatch = (deps: {
       const after = nextHealth(before, answer, now);
       if (after === before) return;
       known.set(senderId, after);
-      if (after.state === before.state) return;
-      log.warn({ sender: senderId, state: after.state }, 'sender changed state');
-      show(senderId, after);
+      const changed = after.state !== before.state;
+      if (changed) log.warn({ sender: senderId, state: after.state }, 'sender changed state');
+      const lasts = after.state !== 'ok' && now - (shownAt.get(senderId) ?? 0) >= againMs;
+      if (changed || lasts) show(senderId, after, now);
     },
     shown: async (senderId) => toChannelHealth(await redis.get(key(senderId))),
   };

@@ -1,6 +1,7 @@
 // The channels: what operators see of each, and what a pause does to sends on every process.
 import test from 'ava';
 import { foldTallies } from '../../lib/sender/tally-rules.ts';
+import { aBusiness, connect, detailsOf } from '../support/connections.ts';
 import { linkTelegram } from '../support/control.ts';
 import { type Ops, startOps } from '../support/ops.ts';
 import { type Customer, eventually, type Stack, startStack } from '../support/stack.ts';
@@ -99,6 +100,55 @@ test.serial('one number can be paused by itself', async (t) => {
     t.is((await customer.live.send(stack.phone().number)).error.code, 'CENTRAL_WHATSAPP_PAUSED');
   });
   t.is((await ops.post('/ops/api/channels/pause', { channel: 'telegram', number })).status, 400);
+});
+
+test.serial(
+  'an own number paused: nothing goes out and nothing is taken; callers hear when to come again, or get the fallback',
+  async (t) => {
+    const owner = await stack.customer();
+    const business = await aBusiness(stack);
+    t.is((await connect(owner.session, business)).status, 200);
+    await owner.live.post('/v1/clients/waba/template/create', {});
+    await eventually(t, async () => {
+      const told = await detailsOf(owner);
+      return told?.template.status === 'approved' ? true : undefined;
+    });
+    const linked = stack.phone();
+    await linkTelegram(owner, linked);
+    await whilePaused({ channel: 'whatsapp', number: business.phone_number_id }, async () => {
+      const phone = stack.phone();
+      const key = { 'Idempotency-Key': 'own-paused' };
+      const refused = await owner.live.send(phone.number, key);
+      t.is(refused.status, 503, refused.text);
+      t.is(refused.error.code, 'SERVICE_UNAVAILABLE');
+      t.true(Number(refused.headers.get('retry-after')) >= 1);
+      t.deepEqual(await phone.messages(), []);
+      // Nothing was taken: neither the cooldown of the recipient nor the key stand in the way.
+      t.is((await owner.live.send(phone.number, key)).error.code, 'SERVICE_UNAVAILABLE');
+      t.is((await owner.live.send(linked.number)).status, 200);
+      t.is((await linked.messages())[0]?.channel, 'telegram');
+      t.is((await customer.live.send(stack.phone().number)).status, 200);
+      const { items } = await eventually(t, async () => {
+        const { data } = await owner.live.get('/v1/clients/otps?status=failed');
+        return (data.items as unknown[]).length > 0 ? data : undefined;
+      });
+      t.like((items as object[])[0], { failure_reason: 'connection_paused' });
+    });
+    t.is((await owner.live.send(stack.phone().number)).status, 200);
+  },
+);
+
+test.serial('pausing what is paused does not make the pause younger', async (t) => {
+  const body = { channel: 'telegram' };
+  await ops.post('/ops/api/channels/pause', body);
+  const { since } = await channelOf('bot');
+  await new Promise((done) => setTimeout(done, 20));
+  await ops.post('/ops/api/channels/pause', body);
+  t.is((await channelOf('bot')).since, since);
+  await ops.post('/ops/api/channels/resume', body);
+  await ops.post('/ops/api/channels/pause', body);
+  t.true((await channelOf('bot')).since > since);
+  await ops.post('/ops/api/channels/resume', body);
 });
 
 test.serial(
