@@ -1,4 +1,4 @@
-// What must never have happened, counted from MySQL, the simulators, the queues and the client's own log.
+// Reading MySQL, the simulators, the queues and the books at the end of a run, for what must never have happened.
 import amqp from 'amqplib';
 import { reconcile } from '../../lib/billing/reconcile.ts';
 import { createReconcileStore } from '../../lib/billing/reconcile-store.ts';
@@ -7,13 +7,9 @@ import { topologyOf } from '../../lib/infra/queue/topology.ts';
 import { jobs } from '../../lib/jobs.ts';
 import { systemClock } from '../../lib/kernel/clock.ts';
 import { idText } from '../../lib/kernel/ids.ts';
+import { type Invariant, judge, type Message } from './judge.ts';
 import type { Seen } from './load.ts';
 import type { StackFile } from './stand.ts';
-
-export type Invariant = { name: string; violations: string[] };
-
-type Message = { id: string; phone: string; status: string };
-type Counts = Map<string, { accepted: number; delivered: number }>;
 
 /** Messages by row; only those of the load, whose accounts have no company. */
 export const readMessages = async (file: StackFile): Promise<Message[]> => {
@@ -23,15 +19,28 @@ export const readMessages = async (file: StackFile): Promise<Message[]> => {
   return rows.map(({ id, phone, status }) => ({ id: idText(id as Buffer), phone, status }));
 };
 
-const readCounts = async ({ sim }: StackFile): Promise<Counts> => {
+type Counted = Record<string, [accepted: number, delivered: number]>;
+
+const countsBy = (counted: Counted, nameOf: (key: string) => string) => {
+  const counts = new Map<string, { accepted: number; delivered: number }>();
+  for (const [key, [accepted, delivered]] of Object.entries(counted)) {
+    const before = counts.get(nameOf(key)) ?? { accepted: 0, delivered: 0 };
+    counts.set(nameOf(key), {
+      accepted: before.accepted + accepted,
+      delivered: before.delivered + delivered,
+    });
+  }
+  return counts;
+};
+
+/** WhatsApp's messages by our id, which their echo begins with; Telegram's by phone. */
+const readCounts = async ({ sim }: StackFile) => {
   const answer = await fetch(`${sim}/stats/messages`);
-  const { messages } = (await answer.json()) as { messages: Record<string, [number, number]> };
-  return new Map(
-    Object.entries(messages).map(([echo, [accepted, delivered]]) => [
-      echo.slice(0, 36),
-      { accepted, delivered },
-    ]),
-  );
+  const { messages, telegram } = (await answer.json()) as Record<'messages' | 'telegram', Counted>;
+  return {
+    whatsapp: countsBy(messages, (echo) => echo.slice(0, 36)),
+    telegram: countsBy(telegram, (key) => key.split(':')[0] ?? ''),
+  };
 };
 
 /** Messages that lie in any queue, dead ones included. */
@@ -59,9 +68,7 @@ const readBooks = async ({ engines }: StackFile): Promise<string[]> => {
   }
 };
 
-/** Answers that say nothing was sent. */
-const undone = new Set(['DELIVERY_FAILED', 'SERVICE_UNAVAILABLE', 'CHANNEL_NOT_LINKED']);
-
+/** Counts what must never have happened, from every side. */
 export const countInvariants = async (
   file: StackFile,
   seen: readonly Seen[],
@@ -72,49 +79,5 @@ export const countInvariants = async (
     readQueues(file),
     readBooks(file),
   ]);
-  const known = new Map(messages.map((message) => [message.id, message]));
-  const byPhone = Map.groupBy(messages, ({ phone }) => phone);
-  const acceptedOf = (id: string | undefined): number => counts.get(id ?? '')?.accepted ?? 0;
-  const arrived = (phone: string): Message | undefined =>
-    byPhone.get(phone)?.find(({ id }) => (counts.get(id)?.delivered ?? 0) > 0);
-  return [
-    {
-      name: 'no message was sent twice by a provider',
-      violations: [...counts].filter(([, { accepted }]) => accepted > 1).map(([id]) => id),
-    },
-    {
-      name: 'no 200 without a provider’s acceptance',
-      violations: seen
-        .filter(({ status, messageId }) => status === 200 && acceptedOf(messageId) === 0)
-        .map(({ phone, messageId }) => `${phone} ${messageId}`),
-    },
-    {
-      name: 'no answer of "nothing was sent" for a code that arrived',
-      violations: seen
-        .filter(({ code, phone }) => undone.has(code ?? '') && arrived(phone))
-        .map(({ phone, code }) => `${phone} ${code}`),
-    },
-    {
-      name: 'no accepted message without a row',
-      violations: [...counts.keys()].filter((id) => !known.has(id)),
-    },
-    {
-      name: 'no message without a final state',
-      violations: messages.filter(({ status }) => status === 'sent').map(({ id }) => id),
-    },
-    {
-      name: 'no verification lost',
-      violations: seen
-        .filter(
-          ({ verified, messageId }) =>
-            verified && known.get(messageId ?? '')?.status !== 'verified',
-        )
-        .map(({ phone, messageId }) => `${phone} ${messageId}`),
-    },
-    {
-      name: 'every queue is empty, the dead ones too',
-      violations: Object.entries(queues).map(([name, depth]) => `${name}: ${depth}`),
-    },
-    { name: 'the books agree: every verification is charged once', violations: differences },
-  ];
+  return judge({ seen, messages, ...counts, queues, differences });
 };

@@ -1,7 +1,10 @@
-// The load: sends at a steady pace from many accounts, some repeated under their key, half of them verified.
+// The load: sends at a steady pace from many accounts, some repeated under their key, most of them verified, and some
+// to phones that only Telegram reaches.
 import { createMysql } from '../../lib/infra/mysql.ts';
 import { idBytes, newId } from '../../lib/kernel/ids.ts';
 import { keyFacts, keyHash, newKeyText } from '../../lib/keys/rules.ts';
+import { chatIdOf } from '../simulators/telegram-chats.ts';
+import { control } from '../support/control.ts';
 import { fundedRow, insertLedger } from '../support/money.ts';
 import type { StackFile } from './stand.ts';
 
@@ -32,12 +35,21 @@ const patienceMs = 25_000;
 /** More than the load can spend. */
 const usdEach = 10_000;
 
+/** Who sends. */
+type Sender = { accountId: string; key: string };
+
+const phoneOf = (n: number): string => `+1${areaCodes[n % areaCodes.length]}${2_000_000 + n}`;
+
+/** How WhatsApp fails for the phones that only Telegram reaches: one of each sixteen at once, one by a receipt. */
+const unreachable: Record<number, string> = { 4: 'unreachable_sync', 10: 'unreachable_async' };
+const failureOf = (n: number): string | undefined => unreachable[n % 16];
+
 const sleep = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
 
 /** Accounts with a live key each, so many that no limit of an account is met. */
-export const seedKeys = async ({ engines }: StackFile): Promise<string[]> => {
+export const seedSenders = async ({ engines }: StackFile): Promise<Sender[]> => {
   const db = createMysql({ url: engines.mysql, pool: 1 });
-  const keys: string[] = [];
+  const senders: Sender[] = [];
   for (let n = 0; n < accounts; n++) {
     const id = newId();
     const key = newKeyText('live');
@@ -53,10 +65,30 @@ export const seedKeys = async ({ engines }: StackFile): Promise<string[]> => {
       ...{ id: idBytes(newId()), account_id: idBytes(id), name: 'Faults', mode: 'live' },
       ...{ secret_hash: keyHash(key), ...keyFacts(key, 'live'), created_at: Date.now() },
     });
-    keys.push(key);
+    senders.push({ accountId: id, key });
   }
   await db.destroy();
-  return keys;
+  return senders;
+};
+
+/** Links the phones of the first `total` sends that only Telegram will reach. */
+export const linkPhones = async (
+  { engines }: StackFile,
+  senders: readonly Sender[],
+  total: number,
+): Promise<void> => {
+  const db = createMysql({ url: engines.mysql, pool: 1 });
+  const linked = Array.from({ length: total }, (_, n) => n).filter((n) => failureOf(n));
+  await db.batchInsert(
+    'telegram_links',
+    linked.map((n) => ({
+      account_id: idBytes(senders[n % senders.length]?.accountId ?? ''),
+      ...{ mode: 'live', phone: phoneOf(n), chat_id: chatIdOf(phoneOf(n)) },
+      ...{ proof: 'contact', linked_at: Date.now() },
+    })),
+    500,
+  );
+  await db.destroy();
 };
 
 type Answer = { status: number; data?: { message_id?: string }; error?: { code?: string } };
@@ -81,8 +113,8 @@ const post = async (
 
 /** Sends `total` codes, `perSecond` a second, each to a phone of its own. */
 export const startLoad = (
-  api: string,
-  keys: readonly string[],
+  { api, sim }: StackFile,
+  senders: readonly Sender[],
   plan: { total: number; perSecond: number },
 ): Load => {
   const seen: Seen[] = [];
@@ -98,8 +130,10 @@ export const startLoad = (
   };
 
   const send = async (n: number): Promise<void> => {
-    const key = keys[n % keys.length] ?? '';
-    const phone = `+1${areaCodes[n % areaCodes.length]}${2_000_000 + n}`;
+    const key = senders[n % senders.length]?.key ?? '';
+    const phone = phoneOf(n);
+    const whatsapp = failureOf(n);
+    if (whatsapp) await control(sim, 'PUT', `/phones/${phone}/behaviour`, { whatsapp });
     const keyed = n % 4 === 0 ? { 'Idempotency-Key': `faults-${n}` } : undefined;
     const headers = { authorization: `Bearer ${key}`, ...keyed };
     const call = () => post(`${api}/v1/otp/deliver`, headers, { phone, code });

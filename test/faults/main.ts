@@ -2,8 +2,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { countInvariants, type Invariant, readMessages, readQueues } from './invariants.ts';
-import { type Load, seedKeys, startLoad } from './load.ts';
+import { countInvariants, readMessages, readQueues } from './invariants.ts';
+import type { Invariant } from './judge.ts';
+import { type Load, linkPhones, seedSenders, startLoad } from './load.ts';
 import { script } from './script.ts';
 import { type Stand, startStand } from './stand.ts';
 import { countWebhooks } from './webhooks.ts';
@@ -96,10 +97,11 @@ const run = async (folder: string): Promise<boolean> => {
   const stand = await startStand(join(folder, 'stack'));
   process.once('SIGINT', () => void stand.stop().then(() => process.exit(130)));
   try {
-    const keys = await seedKeys(stand.file());
+    const senders = await seedSenders(stand.file());
     const plan = { total: Number(values.sends), perSecond: Number(values.rate) };
+    await linkPhones(stand.file(), senders, plan.total);
     say(`Sending ${plan.total} codes, ${plan.perSecond} a second, and breaking things…`);
-    const load = startLoad(stand.file().api, keys, plan);
+    const load = startLoad(stand.file(), senders, plan);
     await breakThings(stand);
     await load.end();
     say('Waiting until every message has its final state…');

@@ -1,18 +1,12 @@
 // The faults, one after the other, while the load runs.
+import { control } from '../support/control.ts';
 import type { Stand } from './stand.ts';
 
 const sleep = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
 
 export type Step = { name: string; run(): Promise<void> };
 
-const behave = async (stand: Stand, whatsapp: string): Promise<void> => {
-  const answer = await fetch(`${stand.file().sim}/behaviour`, {
-    method: 'PUT',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ whatsapp }),
-  });
-  if (!answer.ok) throw new Error(`the simulators refused the behaviour ${whatsapp}`);
-};
+type Channel = 'whatsapp' | 'telegram';
 
 const killed = (stand: Stand, name: string, signal: NodeJS.Signals = 'SIGKILL'): Step => ({
   name: `${signal === 'SIGKILL' ? 'kill -9' : 'restart'} ${name}`,
@@ -21,12 +15,14 @@ const killed = (stand: Stand, name: string, signal: NodeJS.Signals = 'SIGKILL'):
   },
 });
 
-const provider = (stand: Stand, whatsapp: string, ms: number): Step => ({
-  name: `the provider: ${whatsapp} for ${ms / 1000} s`,
+const provider = (stand: Stand, channel: Channel, behaviour: string, ms: number): Step => ({
+  name: `${channel}: ${behaviour} for ${ms / 1000} s`,
   run: async () => {
-    await behave(stand, whatsapp);
+    const behave = (name: string) =>
+      control(stand.file().sim, 'PUT', '/behaviour', { [channel]: name });
+    await behave(behaviour);
     await sleep(ms);
-    await behave(stand, 'ok');
+    await behave('ok');
   },
 });
 
@@ -52,7 +48,10 @@ export const script = (stand: Stand): Step[] => [
   killed(stand, 'mysql', 'SIGTERM'),
   killed(stand, 'mysql'),
   frozen(stand, 'mysql', 10_000),
-  provider(stand, 'timeout', 8_000),
-  provider(stand, 'http_500', 8_000),
-  provider(stand, 'accept_then_drop', 5_000),
+  provider(stand, 'whatsapp', 'timeout', 8_000),
+  provider(stand, 'whatsapp', 'http_500', 8_000),
+  provider(stand, 'whatsapp', 'accept_then_drop', 5_000),
+  killed(stand, 'telegram'),
+  provider(stand, 'telegram', 'timeout', 8_000),
+  provider(stand, 'telegram', 'http_500', 8_000),
 ];

@@ -7,7 +7,7 @@ import { createMysql } from '../../lib/infra/mysql.ts';
 import { idBytes, newId } from '../../lib/kernel/ids.ts';
 import { messageEvent } from '../../lib/messages/events.ts';
 import { render } from '../../lib/webhooks/render.ts';
-import type { Invariant } from './invariants.ts';
+import type { Invariant } from './judge.ts';
 import type { StackFile, Stand } from './stand.ts';
 
 const accounts = 60;
