@@ -80,6 +80,18 @@ elseif ARGV[2] ~= '' then
 end
 return {'ok', plan, price}`;
 
+/** ARGV member, hold until, keep ms. Lengthens a hold that stands. */
+export const keep = `
+local id = string.match(ARGV[1], '^(.*):%d+$')
+for i, member in pairs({[2] = ARGV[1], [5] = id}) do
+  if redis.call('ZSCORE', KEYS[i], member) then
+    redis.call('ZADD', KEYS[i], ARGV[2], member)
+    redis.call('PEXPIRE', KEYS[i], ARGV[3])
+    if i == 2 then redis.call('PEXPIRE', KEYS[3], ARGV[3]) end
+  end
+end
+return 1`;
+
 /** ARGV member, shared (1 or 0). Takes a reservation back: nothing was sent. */
 export const release = `${forget}
 if drop(ARGV[1]) == 1 and ARGV[2] == '1' and redis.call('EXISTS', KEYS[4]) == 1 then

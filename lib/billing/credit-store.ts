@@ -3,12 +3,12 @@ import { defineScript, type RedisClient } from '../infra/redis.ts';
 import { day, hour, minute } from '../kernel/clock.ts';
 import type { ErrorCode } from '../kernel/errors.ts';
 import type { Plan } from '../messages/rules.ts';
-import { note, release, reserve } from './credit-lua.ts';
-import { type Balance, holdMs, minimumBalanceMicros } from './rules.ts';
+import { keep, note, release, reserve } from './credit-lua.ts';
+import { type Balance, minimumBalanceMicros, owedHoldMs } from './rules.ts';
 
 /** A balance is asked of MySQL anew after this long without news, so that lost news does not last. */
 const balanceKeepMs = minute;
-const holdsKeepMs = hour;
+const holdsKeepMs = owedHoldMs + hour;
 const sharedKeepMs = day;
 
 /** A hold of an open code: what names it, and what it holds (micro-USD; on the trial nothing but its place). */
@@ -18,6 +18,7 @@ export type ReserveRequest = {
   accountId: string;
   /** Undefined: looks, and holds nothing. */
   holdId: string | undefined;
+  holdForMs: number;
   priceMicros: number;
   capMicros: number | null;
   plan: Plan;
@@ -35,6 +36,8 @@ export type Reserved =
 export type CreditStore = {
   /** Decides and holds in one step. Throws RedisUnavailable. */
   reserve(request: ReserveRequest): Promise<Reserved>;
+  /** A hold whose charge is certain and late stays until it is posted. */
+  keep(accountId: string, hold: Hold, now: number): Promise<void>;
   /** Takes a hold back, and its place on the shared number. */
   release(accountId: string, hold: Hold, shared: boolean): Promise<void>;
   /** Notes a balance (an older one is ignored) and drops holds that are settled. */
@@ -52,6 +55,7 @@ export const createCreditStore = (redis: RedisClient, prefix: string): CreditSto
     reserve: defineScript<[string, string?, (string | number)?]>(redis, {
       ...{ name: 'tesseraReserve', lua: reserve, keys: 5 },
     }),
+    keep: defineScript<number>(redis, { name: 'tesseraKeep', lua: keep, keys: 5 }),
     release: defineScript<number>(redis, { name: 'tesseraRelease', lua: release, keys: 5 }),
     note: defineScript<number>(redis, { name: 'tesseraNote', lua: note, keys: 5 }),
   };
@@ -61,14 +65,19 @@ export const createCreditStore = (redis: RedisClient, prefix: string): CreditSto
   return {
     reserve: async (request) => {
       const { accountId, holdId, priceMicros, capMicros, plan, trialPaused, shared, now } = request;
+      const until = now + request.holdForMs;
       const [answer, chosen, price] = await scripts.reserve(keys(accountId), [
-        ...[now, holdId ?? '', priceMicros, now + holdMs, minimumBalanceMicros, capMicros ?? -1],
+        ...[now, holdId ?? '', priceMicros, until, minimumBalanceMicros, capMicros ?? -1],
         ...[plan, trialPaused ? 1 : 0, shared ? 1 : 0],
         ...[shared?.trialAllowance ?? 0, shared?.hourly ?? 0, holdsKeepMs],
       ]);
       if (answer === 'miss') return { kind: 'miss' };
       if (answer !== 'ok') return { kind: 'refused', code: answer as ErrorCode };
       return { kind: 'ok', plan: chosen as Plan, priceMicros: Number(price) };
+    },
+    keep: async (accountId, hold, now) => {
+      const until = now + owedHoldMs;
+      await scripts.keep(keys(accountId), [memberOf(hold), until, holdsKeepMs]);
     },
     release: async (accountId, hold, shared) => {
       await scripts.release(keys(accountId), [memberOf(hold), shared ? 1 : 0]);

@@ -7,11 +7,11 @@ import { hour } from '../kernel/clock.ts';
 import { type ErrorCode, type ErrorExtras, fail } from '../kernel/errors.ts';
 import type { Log } from '../kernel/log.ts';
 import { describeError } from '../kernel/redact.ts';
-import type { Mode, Plan } from '../messages/rules.ts';
+import type { Message, Mode, Plan } from '../messages/rules.ts';
 import type { CreditStore, ReserveRequest } from './credit-store.ts';
 import type { LedgerStore } from './ledger-store.ts';
 import type { Prices } from './prices.ts';
-import { sharedPerFree, totpPriceMicros } from './rules.ts';
+import { dueHoldMs, holdMs, sharedPerFree, totpPriceMicros } from './rules.ts';
 
 export type Quote = { plan: Plan; priceMicros: number };
 
@@ -49,6 +49,8 @@ export type Quotes = {
   send(request: QuoteRequest): Promise<Quote>;
   /** Nothing was sent: what `send` took is given back. */
   cancel(request: Omit<QuoteRequest, 'country'>, quote: Quote): Promise<void>;
+  /** It was verified and could not be charged yet: what it holds stays until it is. */
+  keep(message: Pick<Message, 'id' | 'accountId' | 'mode' | 'priceMicros'>): Promise<void>;
   /** Plan and price of a TOTP verification; held under that id, or only looked at without one. */
   totp(request: { account: Account; mode: Mode; holdId: string | undefined }): Promise<Quote>;
 };
@@ -124,7 +126,7 @@ export const createQuotes = (deps: QuoteDeps): Quotes => {
   const asked = async (account: Account, priceMicros: number): Promise<ReserveRequest> => ({
     ...{ accountId: account.id, priceMicros, plan: account.billingPlan, now: clock.now() },
     ...{ capMicros: account.spendCapHourlyMicros, trialPaused: await prices.isPaused('trial') },
-    ...{ holdId: undefined, shared: undefined },
+    ...{ holdId: undefined, holdForMs: dueHoldMs, shared: undefined },
   });
 
   return {
@@ -136,6 +138,7 @@ export const createQuotes = (deps: QuoteDeps): Quotes => {
       return reserve({
         ...(await asked(account, priceMicros)),
         holdId,
+        holdForMs: account.billingPlan === 'per_message' ? dueHoldMs : holdMs,
         shared: shared ? { trialAllowance, hourly: sharedHourly } : undefined,
       });
     },
@@ -145,6 +148,14 @@ export const createQuotes = (deps: QuoteDeps): Quotes => {
         await credit.release(account.id, { id: holdId, priceMicros }, shared);
       } catch (error) {
         log.warn({ reason: describeError(error) }, 'a hold is left to its end');
+      }
+    },
+    keep: async ({ id, accountId, mode, priceMicros }) => {
+      if (mode === 'test') return;
+      try {
+        await credit.keep(accountId, { id, priceMicros }, clock.now());
+      } catch (error) {
+        log.warn({ reason: describeError(error) }, 'a hold ends before its charge');
       }
     },
     totp: async ({ account, mode, holdId }) =>

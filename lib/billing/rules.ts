@@ -1,5 +1,5 @@
 // Money: what a posting is, what each plan charges when, and how a batch of postings moves a balance.
-import { hour } from '../kernel/clock.ts';
+import { day, hour } from '../kernel/clock.ts';
 import type { Plan } from '../messages/rules.ts';
 
 const usd = 1_000_000;
@@ -13,6 +13,15 @@ export const lowBalanceMicros = 5 * usd;
 
 /** How long the price of an open code is held: the code's life, and what a slow send takes before it. */
 export const holdMs = 330_000;
+
+/**
+ * How long what is charged without anybody's code is held (messages of the plan per message, TOTP): its charge ends
+ * the hold, so this is the longest that billing may be away without an account spending its money twice.
+ */
+export const dueHoldMs = 6 * hour;
+
+/** The same for a code that was verified and could not be charged at once: that charge is certain. */
+export const owedHoldMs = day;
 
 /** Unverified sends are free on the trial, so there are at most so many per free verification on the shared number. */
 export const sharedPerFree = 5;

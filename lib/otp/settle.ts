@@ -1,4 +1,5 @@
 // Settling: what happened to messages and enrollments is recorded and charged, then whoever waits is told.
+import type { CreditStore } from '../billing/credit-store.ts';
 import type { Poster } from '../billing/post.ts';
 import {
   chargeForSend,
@@ -14,7 +15,12 @@ import { type Facts, type Message, noFacts, type Plan } from '../messages/rules.
 import type { MessageStore } from '../messages/store.ts';
 import { fromWire } from '../messages/wire.ts';
 
-export type SettleDeps = { messages: MessageStore; poster: Poster; broker: Pick<Broker, 'reply'> };
+export type SettleDeps = {
+  messages: MessageStore;
+  poster: Poster;
+  credit: Pick<CreditStore, 'release'>;
+  broker: Pick<Broker, 'reply'>;
+};
 
 const numberOf = (value: unknown): number | null => (typeof value === 'number' ? value : null);
 
@@ -35,19 +41,34 @@ const totpPosting = (event: EventWire): Posting =>
     holdId: String(event.data.attempt_id),
   });
 
+/** Nothing will be charged for a message that no channel took; one whose outcome is not known may yet be revived. */
+const endHold = async (
+  { credit }: SettleDeps,
+  { type, data }: EventWire,
+  { id, accountId, priceMicros }: Message,
+): Promise<void> => {
+  if (type !== 'otp.failed' || data.failure_reason === 'outcome_unknown') return;
+  await credit.release(accountId, { id, priceMicros }, false);
+};
+
 /**
  * What a message of the plan per message costs, read off its row and not off the event: each event is published after
  * the commit of its fact, so in whatever order acceptance and failure come here, the last of them sees both.
  */
 const perMessage = async (
-  { messages }: SettleDeps,
-  { at }: EventWire,
+  deps: SettleDeps,
+  event: EventWire,
   message: Message,
 ): Promise<Posting[]> => {
+  const { at } = event;
   const charge = chargeForSend(message, at);
   const refund = refundForFailure(message, at);
-  const stored = charge && (await messages.find(message.accountId, message.id));
-  if (!charge || !refund || stored?.facts.acceptedAt == null) return [];
+  const stored = charge && (await deps.messages.find(message.accountId, message.id));
+  if (!charge || !refund) return [];
+  if (stored?.facts.acceptedAt == null) {
+    await endHold(deps, event, message);
+    return [];
+  }
   return stored.status === 'failed' ? [charge, refund] : [charge];
 };
 

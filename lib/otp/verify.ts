@@ -1,4 +1,5 @@
 // Verifying a code: limits, one atomic check, and the settlement that billing confirms.
+import type { Quotes } from '../billing/quote.ts';
 import type { Broker } from '../infra/queue/broker.ts';
 import { QueueFull } from '../infra/queue/errors.ts';
 import type { Clock } from '../kernel/clock.ts';
@@ -25,6 +26,7 @@ export type VerifyDeps = {
   live: LiveStore;
   messages: MessageStore;
   announcer: Announcer;
+  quotes: Pick<Quotes, 'keep'>;
   recipients: RecipientKeys;
   peppers: readonly NamedKey[];
   clock: Clock;
@@ -76,6 +78,7 @@ const settle = async (deps: VerifyDeps, message: Message, facts: Facts): Promise
       { message_id: message.id, reason: describeError(error) },
       'verified, not settled',
     );
+    await deps.quotes.keep(message);
     // The event is durable, or the sweep finds the verification when the code's life ends: it will be settled.
     throw fail('BILLING_ERROR', {}, { cause: error });
   } finally {

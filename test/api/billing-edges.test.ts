@@ -262,38 +262,3 @@ test.serial('a switch of plan that could not be told is told in the next round',
   t.is(await tellLeftNews(stack.worker), 0);
   await events.close();
 });
-
-test.serial(
-  'of five hundred sends at once only what the balance holds goes out, and all of it may succeed',
-  async (t) => {
-    const customer = await on('pay_per_success', 2);
-    await stack.api.prices.setOverride(customer.accountId, 'US', 20_000);
-    await stack.api.accounts.setTier(customer.accountId, {
-      ...{ name: 'custom', perMinute: 5_000, expiresAt: null },
-    });
-    await stack.api.revocations.announce();
-    const phones = Array.from({ length: 500 }, () => stack.phone());
-    const keys = await Promise.all(
-      Array.from({ length: 2 }, async (_, n) => {
-        const made = await customer.session.post('/v1/clients/keys', {
-          name: `k${n}`,
-          mode: 'live',
-        });
-        return String(made.data.key);
-      }),
-    );
-    const { createClient } = await import('../support/client.ts');
-    const clients = [customer.live, ...keys.map((key) => createClient(stack.url, key))];
-    const sent = await Promise.all(
-      phones.map(({ number }, n) => (clients[n % 3] ?? customer.live).send(number)),
-    );
-    const codes = new Set(sent.map(({ error }) => error.code));
-    t.deepEqual(codes, new Set([undefined, 'INSUFFICIENT_CREDITS']));
-    const out = phones.filter((_, index) => sent[index]?.status === 200);
-    t.is(out.length, 100, 'two dollars hold a hundred codes at two cents');
-    const verified = await Promise.all(out.map((phone) => verify(customer, phone)));
-    t.true(verified.every(({ status }) => status === 200));
-    t.is(await balanceOf(customer), 0);
-    t.deepEqual(await books(), []);
-  },
-);
