@@ -1,6 +1,7 @@
 // From route values to Koa: each request goes authenticate, validate, handle, wrap, in this order.
 import { Readable } from 'node:stream';
 import Router from '@koa/router';
+import type { Lobby } from '../lib/accounts/lobby.ts';
 import type { ApiApp } from '../lib/app.ts';
 import { fail, ServiceError } from '../lib/kernel/errors.ts';
 import { jsonBody } from './body.ts';
@@ -16,12 +17,12 @@ import { validate } from './validate.ts';
 const routerPath = (path: string): string => path.replace(/\{(\w+)\}/g, ':$1');
 
 const input = (route: JsonRoute, ctx: Context) => ({
-  body: route.body && validate(route.body, bodyOf(ctx), { name: 'body' }),
+  body: route.body && validate(route.body, bodyOf(ctx) ?? {}, { name: 'body' }),
   params: route.params && validate(route.params, paramsOf(ctx), { name: 'path' }),
   query: route.query && validate(route.query, { ...ctx.query }, { name: 'query' }),
 });
 
-const bodyOf = (ctx: Context): unknown => (ctx.request as { body?: unknown }).body ?? {};
+const bodyOf = (ctx: Context): unknown => (ctx.request as { body?: unknown }).body;
 const paramsOf = (ctx: Context): unknown => ({ ...(ctx as { params?: object }).params });
 
 const visitorOf = (ctx: Context) => ({
@@ -58,7 +59,8 @@ const noteSubject = ({ state }: Context, named: unknown): void => {
 
 const serveJson = (app: ApiApp, route: JsonRoute) => async (ctx: Context) => {
   const caller = await callerOf(app, ctx, route);
-  if (route.body) await jsonBody(ctx as never, () => Promise.resolve());
+  if (route.body && bodyOf(ctx) === undefined)
+    await jsonBody(ctx as never, () => Promise.resolve());
   const request = {
     ...caller,
     ...input(route, ctx),
@@ -74,6 +76,20 @@ const serveJson = (app: ApiApp, route: JsonRoute) => async (ctx: Context) => {
   });
   noteSubject(ctx, data);
   answerData(ctx, data, route.status);
+};
+
+/**
+ * The same behind a lobby: what waits there is an unread request. One whose body is still on its way is read first,
+ * so that nobody holds a place by being slow.
+ */
+const serveInTurn = (app: ApiApp, route: JsonRoute, lobby: Lobby) => {
+  const serve = serveJson(app, route);
+  return async (ctx: Context): Promise<void> => {
+    // By the next tick a body that came with its head is here.
+    await Promise.resolve();
+    if (!ctx.req.complete) await jsonBody(ctx as never, () => Promise.resolve());
+    await lobby.enter(() => serve(ctx));
+  };
 };
 
 const serveRaw = (app: ApiApp, route: RawRoute, bodies: RawBodies) => async (ctx: Context) => {
@@ -134,6 +150,7 @@ const createServe = (app: ApiApp) => {
   return (route: Route) => {
     if (route.kind === 'raw') return serveRaw(app, route, bodies);
     if (route.kind === 'csv') return serveCsv(app, route);
+    if (route.lobby) return serveInTurn(app, route, route.lobby(app));
     return serveJson(app, route.sends ? withBound(route, bound) : route);
   };
 };

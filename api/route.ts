@@ -1,6 +1,7 @@
 // What an endpoint is: a value from which validation, types, errors and the OpenAPI document are read.
 import type { IncomingHttpHeaders } from 'node:http';
 import type Joi from 'joi';
+import type { Lobby } from '../lib/accounts/lobby.ts';
 import type { Account } from '../lib/accounts/rules.ts';
 import type { ApiApp } from '../lib/app.ts';
 import type { ErrorCode } from '../lib/kernel/errors.ts';
@@ -66,6 +67,8 @@ type Shared = {
 export type JsonRoute = Shared & {
   kind: 'json';
   auth: Auth;
+  /** Where the route waits for its turn, before its body is read. */
+  lobby?: (app: ApiApp) => Lobby;
   /** The route sends something: it takes an Idempotency-Key and counts as a send in flight. */
   sends: boolean;
   body: Joi.ObjectSchema | undefined;
@@ -123,6 +126,7 @@ export type Route = JsonRoute | RawRoute | CsvRoute;
 type Definition<A extends Auth, B, P, Q, D> = Omit<Shared, 'errors'> & {
   auth: A;
   errors?: readonly ErrorCode[];
+  lobby?: (app: ApiApp) => Lobby;
   sends?: boolean;
   status?: 200 | 201;
   body?: B;

@@ -75,6 +75,7 @@ const signupSecretRoute = route({
 
 const loginRoute = route({
   ...{ method: 'POST', path: '/v1/clients/login', tag, auth: 'none' },
+  lobby: ({ passwords }) => passwords.logins,
   summary: 'Opens a session, or asks for the second factor.',
   errors: ['INVALID_CREDENTIALS', 'ACCOUNT_SUSPENDED', 'RATE_LIMIT_EXCEEDED'],
   body: object({ email: email(), password: password() }),

@@ -1,13 +1,12 @@
 // Passwords: Argon2id on a thread that yields to everything else, bounded, and alike for unknown accounts.
 import { Piscina } from 'piscina';
-import { fail } from '../kernel/errors.ts';
+import { createLobby, type Lobby } from './lobby.ts';
 import { hashPrefix } from './rules.ts';
 
 /** Beyond this many the answer is 503: a queue that nobody waits out helps nobody. */
 const waitingMax = 64;
 // One is hashed while the next is looked up.
-const enteredAtOnce = 2;
-const retrySeconds = 2;
+const loginsAtOnce = 2;
 const idleMs = 30_000;
 // About a tenth of a contended core: 200 logins at once leave the time of a send as it was.
 const niceness = 10;
@@ -25,11 +24,10 @@ export type PasswordCheck = {
 
 export type Passwords = {
   /**
-   * Runs the work around a hash, two pieces at a time: what a storm asks of the engines is spread over the time that
-   * its hashes take, and what there is no room for is turned away before it costs anything.
-   * @throws SERVICE_UNAVAILABLE
+   * Where logins wait, before anything is done for them, their body read least of all: what a storm costs is spread
+   * over the time that its hashes take, and what there is no room for is turned away before it costs anything.
    */
-  enter<T>(work: () => Promise<T>): Promise<T>;
+  logins: Lobby;
   /** @throws SERVICE_UNAVAILABLE when too many hashes wait already */
   hash(password: string): Promise<string>;
   /**
@@ -49,27 +47,6 @@ export type Passwords = {
   close(): Promise<void>;
 };
 
-/** Lets `atOnce` pieces of work run and `waitingMax` wait; the next hears 503. */
-const createGate = (atOnce: number) => {
-  let running = 0;
-  const waiting: (() => void)[] = [];
-  const pass = async <T>(work: () => Promise<T>): Promise<T> => {
-    if (running >= atOnce) {
-      if (waiting.length >= waitingMax)
-        throw fail('SERVICE_UNAVAILABLE', { retry_after_seconds: retrySeconds });
-      await new Promise<void>((resolve) => waiting.push(resolve));
-    }
-    running++;
-    try {
-      return await work();
-    } finally {
-      running--;
-      waiting.shift()?.();
-    }
-  };
-  return { pass, waiting: () => waiting.length };
-};
-
 /** The hashing of one process; the thread is there from the first hash until half a minute after the last. */
 export const createPasswords = (): Passwords => {
   const thread = new Piscina<unknown, unknown>({
@@ -78,15 +55,15 @@ export const createPasswords = (): Passwords => {
     // Only Linux has a priority of its own for each thread.
     niceIncrement: process.platform === 'linux' ? niceness : 0,
   });
-  const entrance = createGate(enteredAtOnce);
-  const gate = createGate(1);
+  const logins = createLobby(loginsAtOnce, waitingMax);
+  const hashes = createLobby(1, waitingMax);
   const run = <T>(name: 'hash' | 'verify' | 'derive', task: unknown) =>
-    gate.pass(() => thread.run(task, { name }) as Promise<T>);
+    hashes.enter(() => thread.run(task, { name }) as Promise<T>);
   const hash = (password: string) => run<string>('hash', password);
 
   return {
-    ...{ enter: entrance.pass, hash },
-    waiting: () => entrance.waiting() + gate.waiting(),
+    ...{ logins, hash },
+    waiting: () => logins.waiting() + hashes.waiting(),
     check: async (stored, password) => {
       const against = stored ?? decoy;
       const right = await run<boolean>('verify', { against, password });

@@ -47,10 +47,7 @@ const prove = async (deps: LoginDeps, login: Login): Promise<Credentials> => {
  * POST /v1/clients/login. A right password with a second factor set up clears nothing until its code is right.
  * @throws INVALID_CREDENTIALS, ACCOUNT_SUSPENDED, RATE_LIMIT_EXCEEDED (dimension login), SERVICE_UNAVAILABLE
  */
-export const logIn = (deps: LoginDeps, login: Login): Promise<LoggedIn> =>
-  deps.passwords.enter(() => open(deps, login));
-
-const open = async (deps: LoginDeps, login: Login): Promise<LoggedIn> => {
+export const logIn = async (deps: LoginDeps, login: Login): Promise<LoggedIn> => {
   const attempt = { email: emailKey(login.email), source: login.source };
   const proven = await deps.throttle.attempting(attempt, () => prove(deps, login));
   const { account, passwordHash } = proven;

@@ -1,6 +1,7 @@
 // What one caller can take from the others: places for sends, and bodies that nobody has looked at.
 import { connect, type Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
+import sinon from 'sinon';
 import { holdNext } from '../support/hold.ts';
 import { aNumber } from '../support/phones.ts';
 import { shared } from '../support/settings.ts';
@@ -43,6 +44,41 @@ test.serial('bodies that do not come hold no place for sends', async (t) => {
   await eventually(t, () => (stack.api.activity.requests >= before + 6 ? true : undefined));
   const sent = await customer.live.send(aNumber());
   t.is(sent.status, 200, sent.text);
+});
+
+const logIn = (email: string) =>
+  stack.anybody.post('/v1/clients/login', { email, password: 'not a password' });
+
+test.serial('bodies that do not come hold no place for logins', async (t) => {
+  for (let slow = 0; slow < 70; slow++) {
+    begin(t, '/v1/clients/login', { 'Content-Type': 'application/json' });
+  }
+  await eventually(t, () => (stack.api.activity.requests >= 70 ? true : undefined));
+  t.is((await logIn('slow@tessera.example')).status, 401);
+});
+
+test.serial('a storm of logins waits unread, and who does not fit in is turned away', async (t) => {
+  const looked = sinon.spy(stack.api.accounts, 'findByEmail');
+  const taken = sinon.spy(stack.api.throttle, 'attempting');
+  t.teardown(() => sinon.restore());
+  const storm = Array.from({ length: 120 }, async (_, n) => {
+    const answer = await logIn(`stormy${n}@tessera.example`);
+    return { answer, begun: taken.callCount };
+  });
+  const sent = await customer.live.send(stack.phone().number);
+  t.is(sent.status, 200, 'a send goes out meanwhile');
+  t.true(taken.callCount < 60, 'and does not wait for them');
+  const answers = await Promise.all(storm);
+  const refused = answers.filter(({ answer }) => answer.status === 503);
+  t.true(refused.length > 0);
+  for (const { answer } of refused) {
+    t.is(answer.error.code, 'SERVICE_UNAVAILABLE');
+    t.regex(String(answer.headers.get('retry-after')), /^[2-5]$/);
+  }
+  const tried = answers.filter(({ answer }) => answer.status === 401 || answer.status === 429);
+  t.is(tried.length + refused.length, 120);
+  t.is(taken.callCount, tried.length, 'nothing was done for the refused');
+  t.true(looked.callCount <= tried.length);
 });
 
 test.serial('all sending routes share one bound, which ends with the sends', async (t) => {

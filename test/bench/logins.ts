@@ -1,28 +1,87 @@
-// What a storm of logins does to sends: the time of a send beside 200 parallel logins every few seconds, and without.
-import { spawn } from 'node:child_process';
+// What 200 parallel logins do to sends: the p99 of a send while they go on, and while nothing else happens.
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createHttpLine } from './http-line.ts';
 import { phoneOf } from './recipients.ts';
 import type { Bench } from './rounds.ts';
 
-const everyMs = 50;
-const sends = 400;
-const stormEveryMs = 4_000;
-const warmups = 60;
+// Method: sends leave at a steady rate, whether or not the ones before were answered. Windows without and with the
+// storm take turns, so that both meet the same machine; the sends of all windows of a kind are one sample. In a storm
+// 200 clients log in again and again over connections of their own, all 200 at the same moment to begin with; one who
+// is told to come back later (503) does so when it was told to.
+const everyMs = 20;
+const sendsPerWindow = 400;
+const windowsOfAKind = 6;
+const warmups = 150;
 /** Far from the phones of the rounds. */
 const firstPhone = 50_000_000;
 
-/** Sends a code and answers how long that took, ms. @throws Error when the answer is not 200 */
-const timeSend = async (url: string, key: string, phone: string): Promise<number> => {
-  const startedAt = performance.now();
-  const answer = await fetch(`${url}/v1/otp/send`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
-    body: JSON.stringify({ phone }),
+type Child = ChildProcessByStdio<Writable, Readable, null>;
+
+/** Statuses that the logins were answered, and how often. */
+type Counts = Record<string, number>;
+
+const prepareStorm = (port: number) => {
+  const program = join(import.meta.dirname, 'login-storm.ts');
+  const child: Child = spawn(process.execPath, [program, String(port)], {
+    stdio: ['pipe', 'pipe', 'inherit'],
   });
-  const text = await answer.text();
-  if (answer.status !== 200) throw new Error(`a send was answered ${answer.status}: ${text}`);
-  return performance.now() - startedAt;
+  const lines = createInterface({ input: child.stdout });
+  return {
+    begin: (): void => void child.stdin.write('go\n'),
+    /** Resolves when the last login was answered. */
+    stop: async (): Promise<Counts> => {
+      child.stdin.write('stop\n');
+      const [line] = (await once(lines, 'line')) as [string];
+      return JSON.parse(line) as Counts;
+    },
+    end: (): void => void child.kill('SIGKILL'),
+  };
+};
+
+const requestOf = (port: number, key: string, phone: string): string => {
+  const body = JSON.stringify({ phone });
+  return [
+    'POST /v1/otp/send HTTP/1.1',
+    `Host: 127.0.0.1:${port}`,
+    `Authorization: Bearer ${key}`,
+    'Content-Type: application/json',
+    `Content-Length: ${body.length}`,
+    '',
+    body,
+  ].join('\r\n');
+};
+
+/** Sends over as many kept connections as it takes; each answers how long the send took, ms. */
+const createSender = ({ keys, ports }: Pick<Bench, 'keys' | 'ports'>) => {
+  const idle: ReturnType<typeof createHttpLine>[] = [];
+  const all: ReturnType<typeof createHttpLine>[] = [];
+  let next = firstPhone;
+  const open = () => {
+    const line = createHttpLine(ports.api);
+    all.push(line);
+    return line;
+  };
+  return {
+    /** @throws Error when the answer is not 200 */
+    send: async (): Promise<number> => {
+      const line = idle.pop() ?? open();
+      const request = requestOf(ports.api, keys[next % keys.length] ?? '', phoneOf(next++));
+      const startedAt = performance.now();
+      const { status, body } = await line.ask(request);
+      const ms = performance.now() - startedAt;
+      if (status !== 200) throw new Error(`a send was answered ${status}: ${body}`);
+      idle.push(line);
+      return ms;
+    },
+    close: (): void => {
+      for (const line of all) line.close();
+    },
+  };
 };
 
 const p99Of = (times: readonly number[]): number => {
@@ -30,38 +89,41 @@ const p99Of = (times: readonly number[]): number => {
   return sorted[Math.ceil(sorted.length * 0.99) - 1] ?? 0;
 };
 
-type Storm = { blow(): void; end(): void };
-
-const prepareStorm = (url: string): Storm => {
-  const program = join(import.meta.dirname, 'login-storm.ts');
-  const child = spawn(process.execPath, [program, url], { stdio: ['pipe', 'ignore', 'inherit'] });
-  return { blow: () => child.stdin.write('go\n'), end: () => child.kill('SIGKILL') };
+/** Sends at the steady rate; answers the times, ms. */
+const sendMany = async (send: () => Promise<number>, count: number): Promise<number[]> => {
+  const times: Promise<number>[] = [];
+  const startedAt = performance.now();
+  for (let sent = 0; sent < count; sent++) {
+    await sleep(Math.max(startedAt + sent * everyMs - performance.now(), 0));
+    times.push(send());
+  }
+  return Promise.all(times);
 };
 
-/** The p99 of a send while nothing else happens, and while logins storm, ms. */
+export type LoginFigures = { idleMs: number; stormMs: number; logins: Counts };
+
+/** The p99 of a send while nothing else happens, and while 200 people log in, ms; and what the logins came to. */
 export const measureLogins = async (
   bench: Pick<Bench, 'keys' | 'ports' | 'learn'>,
-): Promise<{ idleMs: number; stormMs: number }> => {
-  const url = `http://127.0.0.1:${bench.ports.api}`;
-  await bench.learn(firstPhone, warmups + 2 * sends);
-  let next = firstPhone;
-  const sendMany = async (count: number): Promise<number[]> => {
-    const times: Promise<number>[] = [];
-    for (let sent = 0; sent < count; sent++) {
-      const key = bench.keys[next % bench.keys.length] ?? '';
-      times.push(timeSend(url, key, phoneOf(next++)));
-      await sleep(everyMs);
-    }
-    return Promise.all(times);
-  };
-  const storm = prepareStorm(url);
+): Promise<LoginFigures> => {
+  await bench.learn(firstPhone, warmups + 2 * windowsOfAKind * sendsPerWindow);
+  const sender = createSender(bench);
+  const storm = prepareStorm(bench.ports.api);
+  const [idle, stormy]: [number[], number[]] = [[], []];
+  const logins: Counts = {};
   try {
-    await sendMany(warmups);
-    const idleMs = p99Of(await sendMany(sends));
-    const blowing = setInterval(storm.blow, stormEveryMs);
-    const stormMs = p99Of(await sendMany(sends).finally(() => clearInterval(blowing)));
-    return { idleMs, stormMs };
+    await sendMany(sender.send, warmups);
+    for (let turn = 0; turn < windowsOfAKind; turn++) {
+      idle.push(...(await sendMany(sender.send, sendsPerWindow)));
+      storm.begin();
+      stormy.push(...(await sendMany(sender.send, sendsPerWindow)));
+      for (const [status, count] of Object.entries(await storm.stop())) {
+        logins[status] = (logins[status] ?? 0) + count;
+      }
+    }
+    return { idleMs: p99Of(idle), stormMs: p99Of(stormy), logins };
   } finally {
     storm.end();
+    sender.close();
   }
 };

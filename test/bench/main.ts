@@ -99,7 +99,9 @@ const measure = async (
     const extras: Verdict[] = [];
     if (options.extras.includes('logins')) {
       session.say('  sends beside a storm of logins…');
-      extras.push(loginsVerdict(await measureLogins(bench)));
+      const figures = await measureLogins(bench);
+      session.say(`    ${JSON.stringify(figures)}`);
+      extras.push(loginsVerdict(figures));
     }
     if (options.extras.includes('charges')) {
       session.say('  filling the queue of the billing worker…');
