@@ -80,8 +80,6 @@ const report = ({ seen, verifies }: Load, invariants: Invariant[]): void => {
 const runWebhooks = async (folder: string): Promise<boolean> => {
   // Its receivers are on this machine.
   process.env.WEBHOOK_ALLOWED_HOSTS = '127.0.0.1';
-  // Thousands of jobs a minute would hide the line that says a worker is ready.
-  process.env.LOG_LEVEL = 'warn';
   const stand = await startStand(join(folder, 'webhooks-stack'));
   process.once('SIGINT', () => void stand.stop().then(() => process.exit(130)));
   try {
@@ -115,6 +113,9 @@ const run = async (folder: string): Promise<boolean> => {
     await stand.stop();
   }
 };
+
+// Thousands of jobs a minute would hide the line that says a worker is ready.
+process.env.LOG_LEVEL = 'warn';
 
 if (values.help) {
   say(help);
