@@ -2,7 +2,7 @@
 import { type Chore, repeat } from '../kernel/chore.ts';
 import { hour, minute } from '../kernel/clock.ts';
 import type { Log } from '../kernel/log.ts';
-import { type FloorDeps, judgeYesterday } from './floor.ts';
+import { type FloorDeps, judgePastDays } from './floor.ts';
 import type { Poster } from './post.ts';
 import { reconcile } from './reconcile.ts';
 import type { ReconcileStore } from './reconcile-store.ts';
@@ -54,11 +54,11 @@ export const createBookkeeper = (deps: Deps): Chore =>
     deps.log,
   );
 
-/** Looks every ten minutes whether there is a day to judge; days that were judged cost one statement. */
+/** Looks every ten minutes whether there is a day to judge; one that was judged for all is not looked at again. */
 export const createFloorJudge = (deps: Deps): Chore =>
   repeat(
     async () => {
-      const switched = await judgeYesterday(deps);
+      const switched = await judgePastDays(deps);
       if (switched > 0) deps.log.warn({ switched }, 'safety floor switched plans');
     },
     10 * minute,

@@ -21,6 +21,17 @@ export type FloorJudgement = FloorDay & { date: string; switched: boolean };
 export type FloorStore = ReturnType<typeof createFloorStore>;
 
 export const createFloorStore = (db: Database) => ({
+  /** The last UTC day that was judged for all accounts. */
+  lastRound: async (): Promise<string | undefined> => {
+    const row = await db<Row>('floor_rounds').orderBy('date', 'desc').first('date');
+    return row === undefined ? undefined : String(row.date);
+  },
+
+  /** Every account of the day is judged. */
+  endRound: async (date: string, at: number): Promise<void> => {
+    await db('floor_rounds').insert({ date, judged_at: at }).onConflict().ignore();
+  },
+
   /** The day of every account that pays per success, or is held at per_message by the floor, and is not judged yet. */
   unjudged: async (date: string, from: number, to: number): Promise<FloorDay[]> => {
     const [rows] = (await db.raw(

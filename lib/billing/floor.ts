@@ -15,6 +15,8 @@ export const floorRate = 0.55;
 export const floorDays = 3;
 /** When the day before is judged: every code of it has ended by then. */
 const afterMidnightMs = 20 * minute;
+/** Days further back than this are not made up for. */
+const roundsBack = 7;
 
 export type FloorVerdict = { lowDays: number; plan: Plan };
 
@@ -60,15 +62,32 @@ const judgeAccount = async (deps: FloorDeps, date: string, today: FloorDay): Pro
   return true;
 };
 
-/** Judges the UTC day before today's, once 20 minutes of today have passed; answers how many plans were switched. */
-export const judgeYesterday = async (deps: FloorDeps): Promise<number> => {
-  const now = deps.clock.now();
+const dateOf = (at: number): string => new Date(at).toISOString().slice(0, 10);
+
+/**
+ * The beginnings of the days to judge, oldest first: yesterday, and what came before it since the last round, for a
+ * worker that was away over midnight skips no day.
+ */
+export const daysToJudge = (now: number, lastRound: string | undefined): number[] => {
   const today = Math.floor(now / day) * day;
-  if (now - today < afterMidnightMs) return 0;
-  const date = new Date(today - day).toISOString().slice(0, 10);
+  if (now - today < afterMidnightMs) return [];
+  const yesterday = today - day;
+  const after = lastRound === undefined ? yesterday : Date.parse(lastRound) + day;
+  const first = Math.max(after, today - roundsBack * day);
+  const days = Math.max((today - first) / day, 0);
+  return Array.from({ length: days }, (_, index) => first + index * day);
+};
+
+/** Judges the UTC days that are over and not judged yet; answers how many plans were switched. */
+export const judgePastDays = async (deps: FloorDeps): Promise<number> => {
+  const { floor, clock } = deps;
   let switched = 0;
-  for (const entry of await deps.floor.unjudged(date, today - day, today)) {
-    if (await judgeAccount(deps, date, entry)) switched++;
+  for (const from of daysToJudge(clock.now(), await floor.lastRound())) {
+    const date = dateOf(from);
+    for (const entry of await floor.unjudged(date, from, from + day)) {
+      if (await judgeAccount(deps, date, entry)) switched++;
+    }
+    await floor.endRound(date, clock.now());
   }
   return switched;
 };

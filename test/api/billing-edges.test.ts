@@ -1,7 +1,7 @@
 // Money where things go wrong: news that comes late, twice or not at all never costs too much, too little or too often.
 import test from 'ava';
 import sinon from 'sinon';
-import { judgeYesterday } from '../../lib/billing/floor.ts';
+import { judgePastDays } from '../../lib/billing/floor.ts';
 import { reconcile } from '../../lib/billing/reconcile.ts';
 import { day, hour, minute } from '../../lib/kernel/clock.ts';
 import { idAt, idBytes } from '../../lib/kernel/ids.ts';
@@ -250,7 +250,7 @@ test.serial('a switch of plan that could not be told is told in the next round',
   clock.forward(30 * minute);
   const events = await listenForEvents(stack, 'billing.plan_changed');
   const away = sinon.stub(stack.worker.announcer, 'announce').rejects(new Error('away'));
-  await judgeYesterday(stack.worker).catch(() => undefined);
+  await judgePastDays(stack.worker).catch(() => undefined);
   away.restore();
   t.is((await stack.api.accounts.find(customer.accountId))?.billingPlan, 'per_message');
   t.is(events.heard.length, 0);

@@ -1,6 +1,6 @@
 // The safety floor: three low days in a row, one good day back, and every switch written down once.
 import test from 'ava';
-import { judgeDay, judgeYesterday } from '../../lib/billing/floor.ts';
+import { daysToJudge, judgeDay, judgePastDays } from '../../lib/billing/floor.ts';
 import { day, minute } from '../../lib/kernel/clock.ts';
 import { idAt, idBytes } from '../../lib/kernel/ids.ts';
 import type { Plan } from '../../lib/messages/rules.ts';
@@ -40,9 +40,14 @@ test('54 % is low, 55 % is good; few messages say nothing', (t) => {
 });
 
 let made = 0;
-/** So many messages of yesterday, the first few of them verified. */
-const yesterday = async ({ accountId }: Customer, settled: number, verified: number) => {
-  const at = Math.floor(clock.now() / day) * day - 3 * 60 * minute;
+/** So many messages of yesterday (or of so many days ago), the first few of them verified. */
+const yesterday = async (
+  { accountId }: Customer,
+  settled: number,
+  verified: number,
+  daysAgo = 1,
+) => {
+  const at = Math.floor(clock.now() / day) * day - (daysAgo - 1) * day - 3 * 60 * minute;
   const rows = Array.from({ length: settled }, (_, index) => {
     made += 1;
     const id = `${idAt(at).slice(0, 14)}7000-8000-${String(made).padStart(12, '0')}`;
@@ -78,8 +83,8 @@ test.serial(
     for (const [settled, verified, expected] of days) {
       nextDay();
       await yesterday(customer, settled, verified);
-      await Promise.all([judgeYesterday(stack.worker), judgeYesterday(stack.worker)]);
-      await judgeYesterday(stack.worker);
+      await Promise.all([judgePastDays(stack.worker), judgePastDays(stack.worker)]);
+      await judgePastDays(stack.worker);
       t.is(await planOf(customer), expected, `${verified} of ${settled}`);
     }
     await eventually(t, () => (events.heard.length >= 2 ? true : undefined));
@@ -99,9 +104,37 @@ test.serial('before twenty past midnight nothing is judged', async (t) => {
   await stack.api.ledger.setPlan(customer.accountId, 'trial', 'pay_per_success');
   clock.forward(day - (clock.now() % day) + 19 * minute);
   await yesterday(customer, 20, 0);
-  await judgeYesterday(stack.worker);
+  await judgePastDays(stack.worker);
   t.is((await stack.api.floor.recent(customer.accountId, 5)).length, 0);
   clock.forward(minute);
-  await judgeYesterday(stack.worker);
+  await judgePastDays(stack.worker);
   t.like((await stack.api.floor.recent(customer.accountId, 5))[0], { settled: 20, lowDays: 1 });
+});
+
+test('the days to judge are those since the last round, a week back at most, after twenty past midnight', (t) => {
+  const noon = Date.parse('2026-11-21T12:00:00Z');
+  const dates = (now: number, last?: string) =>
+    daysToJudge(now, last).map((at) => new Date(at).toISOString().slice(8, 10));
+  t.deepEqual(dates(noon), ['20']);
+  t.deepEqual(dates(noon, '2026-11-20'), []);
+  t.deepEqual(dates(noon, '2026-11-17'), ['18', '19', '20']);
+  t.deepEqual(dates(noon, '2026-10-01'), ['14', '15', '16', '17', '18', '19', '20']);
+  t.deepEqual(dates(noon, '2026-11-23'), [], 'a clock that ran ahead');
+  t.deepEqual(dates(Date.parse('2026-11-21T00:19:59Z'), '2026-11-17'), []);
+});
+
+test.serial('days over which nobody judged are made up for, each in its turn', async (t) => {
+  const customer = await stack.customer();
+  await stack.api.ledger.setPlan(customer.accountId, 'trial', 'pay_per_success');
+  nextDay();
+  await judgePastDays(stack.worker);
+  for (let n = 0; n < 3; n++) nextDay();
+  for (const daysAgo of [1, 2, 3]) await yesterday(customer, 20, 0, daysAgo);
+  await judgePastDays(stack.worker);
+  t.is(await planOf(customer), 'per_message');
+  const judged = await stack.api.floor.recent(customer.accountId, 5);
+  t.deepEqual(
+    judged.map(({ lowDays }) => lowDays),
+    [3, 2, 1],
+  );
 });
