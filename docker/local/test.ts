@@ -29,9 +29,9 @@ const createReport = (): Listener => {
 
 const ava = inRepository('node_modules', 'ava', 'entrypoints', 'cli.js');
 const given = process.argv.slice(2);
-// A file waits for engines and simulators three quarters of its time, so each core takes two.
+// Files mostly wait for engines and simulators: three of them keep two cores busy, more only get in each other's way.
 const chosen = given.some((arg) => /^(-c|-s|--concurrency|--serial)/.test(arg));
-const concurrency = chosen ? [] : [`--concurrency=${2 * availableParallelism()}`];
+const concurrency = chosen ? [] : [`--concurrency=${Math.ceil(1.5 * availableParallelism())}`];
 await runWithTestEngines({
   part: 'test',
   args: [ava, ...concurrency, ...given],

@@ -14,7 +14,7 @@ export const admitEarlier = async (
   { api, config }: Pick<Stack, 'api' | 'config'>,
   calls: readonly Earlier[],
 ): Promise<void> => {
-  const now = Date.now();
+  const now = api.clock.now();
   let at = now;
   const { redis } = api;
   const admission = createAdmission({ redis, prefix: config.keyPrefix, nowMs: () => at });
