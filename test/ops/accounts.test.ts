@@ -1,5 +1,6 @@
 // Accounts, the platform and messages over the ops listener: found, looked at, changed, and every change on record.
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
+import { andHeard } from '../support/heard.ts';
 import { type Ops, startOps } from '../support/ops.ts';
 import { type Customer, eventually, type Stack, startStack } from '../support/stack.ts';
 
@@ -19,7 +20,12 @@ test.after.always(async () => {
 });
 
 const pathOf = (rest = ''): string => `/ops/api/accounts/${customer.accountId}${rest}`;
-const heard = () => new Promise((done) => setTimeout(done, 1_000));
+/** Posts, and waits until every process has heard of it. */
+const postHeard = (
+  t: ExecutionContext,
+  [path, body]: readonly [path: string, body: unknown],
+  holds?: Parameters<typeof andHeard>[3],
+) => andHeard(t, stack, () => ops.post(path, body), holds);
 const lastAct = async () => (await ops.get('/ops/api/audit?limit=1')).data.items[0];
 
 test.serial('accounts are found by id, e-mail, phone and name, page by page', async (t) => {
@@ -62,9 +68,8 @@ test.serial(
 );
 
 test.serial('suspended everywhere within a second, and taken back', async (t) => {
-  const suspended = await ops.post(pathOf('/suspend'), { reason: 'spam' });
+  const suspended = await postHeard(t, [pathOf('/suspend'), { reason: 'spam' }]);
   t.like(suspended.data, { status: 'suspended', suspended_reason: 'spam' });
-  await heard();
   t.is((await customer.live.send(stack.phone().number)).error.code, 'ACCOUNT_SUSPENDED');
   t.like(await lastAct(), {
     actor: 'Tester',
@@ -73,8 +78,8 @@ test.serial('suspended everywhere within a second, and taken back', async (t) =>
     status: 'done',
     detail: { reason: 'spam' },
   });
-  t.like((await ops.post(pathOf('/reinstate'))).data, { status: 'active', suspended_reason: null });
-  await heard();
+  const back = await postHeard(t, [pathOf('/reinstate'), {}]);
+  t.like(back.data, { status: 'active', suspended_reason: null });
   t.is((await customer.live.send(stack.phone().number)).status, 200);
   t.is((await ops.post(pathOf('/suspend'), {})).status, 400);
 });
@@ -126,16 +131,16 @@ test.serial('an own price, and the platform’s: what a send costs within a seco
 });
 
 test.serial('switches: the shared number paused for one account and for all', async (t) => {
-  t.true((await ops.post(pathOf('/shared-number'), { paused: true })).data.shared_number_paused);
-  await heard();
+  const one = await postHeard(t, [pathOf('/shared-number'), { paused: true }]);
+  t.true(one.data.shared_number_paused);
   t.is((await customer.live.send(stack.phone().number)).error.code, 'CENTRAL_WHATSAPP_PAUSED');
-  await ops.post(pathOf('/shared-number'), { paused: false });
-  const all = await ops.post('/ops/api/platform/switch', { name: 'shared_number', paused: true });
+  await postHeard(t, [pathOf('/shared-number'), { paused: false }]);
+  const turn = (paused: boolean) =>
+    postHeard(t, ['/ops/api/platform/switch', { name: 'shared_number', paused }]);
+  const all = await turn(true);
   t.like(all.data.switches[0], { name: 'shared_number', paused: true });
-  await heard();
   t.is((await customer.live.send(stack.phone().number)).error.code, 'CENTRAL_WHATSAPP_PAUSED');
-  await ops.post('/ops/api/platform/switch', { name: 'shared_number', paused: false });
-  await heard();
+  await turn(false);
   t.is((await customer.live.send(stack.phone().number)).status, 200);
   t.is(
     (await ops.post('/ops/api/platform/switch', { name: 'everything', paused: true })).status,
@@ -146,9 +151,11 @@ test.serial('switches: the shared number paused for one account and for all', as
 test.serial(
   'countries of the shared number and the guard’s mode change for all processes, and back',
   async (t) => {
-    const only = await ops.post('/ops/api/platform/countries', { countries: ['DE', 'FR'] });
+    const only = await postHeard(
+      ...([t, ['/ops/api/platform/countries', { countries: ['DE', 'FR'] }]] as const),
+      ({ platform }) => platform.sharedCountries().has('DE'),
+    );
     t.deepEqual(only.data.shared_countries, ['DE', 'FR']);
-    await heard();
     t.is(
       (await customer.live.send(stack.phone().number)).error.code,
       'CENTRAL_WHATSAPP_UNSUPPORTED_REGION',
@@ -157,10 +164,11 @@ test.serial(
       (await ops.post('/ops/api/platform/countries', { countries: null })).data.shared_countries,
       [],
     );
-    const shadow = await ops.post('/ops/api/platform/guard', { mode: 'shadow' });
+    const shadow = await postHeard(
+      ...([t, ['/ops/api/platform/guard', { mode: 'shadow' }]] as const),
+      ({ platform }) => platform.guardMode() === 'shadow' && platform.sharedCountries().size === 0,
+    );
     t.is(shadow.data.pumping_guard.mode, 'shadow');
-    await heard();
-    t.is(stack.worker.platform.guardMode(), 'shadow');
     t.is((await customer.live.send(stack.phone().number)).status, 200);
     t.is(
       (await ops.post('/ops/api/platform/guard', { mode: null })).data.pumping_guard.mode,

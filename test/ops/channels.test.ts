@@ -1,8 +1,10 @@
 // The channels: what operators see of each, and what a pause does to sends on every process.
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
+import type { ChannelName } from '../../lib/messages/rules.ts';
 import { foldTallies } from '../../lib/sender/tally-rules.ts';
 import { aBusiness, connect, detailsOf } from '../support/connections.ts';
 import { linkTelegram } from '../support/control.ts';
+import { andHeard } from '../support/heard.ts';
 import { type Ops, startOps } from '../support/ops.ts';
 import { type Customer, eventually, type Stack, startStack } from '../support/stack.ts';
 
@@ -27,20 +29,26 @@ const channelOf = async (kind: string) =>
   );
 
 /** Runs `work` while a channel is paused, and resumes it whatever happens. */
-const whilePaused = async (body: object, work: () => Promise<void>): Promise<void> => {
-  const paused = await ops.post('/ops/api/channels/pause', body);
+const whilePaused = async (
+  t: ExecutionContext,
+  body: { channel: ChannelName; number?: string; note?: string },
+  work: () => Promise<void>,
+): Promise<void> => {
+  const set = (what: 'pause' | 'resume', expected: boolean) =>
+    andHeard(
+      ...([t, stack, () => ops.post(`/ops/api/channels/${what}`, body)] as const),
+      ({ pauses }) => pauses.isPaused(body.channel, body.number) === expected,
+    );
+  const paused = await set('pause', true);
   if (paused.status !== 200) throw new Error(paused.text);
   const shown = (await ops.get('/ops/api/channels')).data.items;
   if (!('number' in body) && !shown.some(({ status }: { status: string }) => status === 'paused')) {
     throw new Error('the pause is not shown at once');
   }
-  // Processes hear of it within a second.
-  await new Promise((done) => setTimeout(done, 1_000));
   try {
     await work();
   } finally {
-    await ops.post('/ops/api/channels/resume', body);
-    await new Promise((done) => setTimeout(done, 1_000));
+    await set('resume', false);
   }
 };
 
@@ -66,7 +74,7 @@ test.serial(
   async (t) => {
     const linked = stack.phone();
     await linkTelegram(customer, linked);
-    await whilePaused({ channel: 'whatsapp', note: 'incident 7' }, async () => {
+    await whilePaused(t, { channel: 'whatsapp', note: 'incident 7' }, async () => {
       const phone = stack.phone();
       const refused = await customer.live.send(phone.number);
       t.is(refused.error.code, 'CENTRAL_WHATSAPP_PAUSED', refused.text);
@@ -93,10 +101,10 @@ test.serial(
 
 test.serial('one number can be paused by itself', async (t) => {
   const number = stack.config.whatsappPhoneNumberId;
-  await whilePaused({ channel: 'whatsapp', number: '99999999999' }, async () => {
+  await whilePaused(t, { channel: 'whatsapp', number: '99999999999' }, async () => {
     t.is((await customer.live.send(stack.phone().number)).status, 200);
   });
-  await whilePaused({ channel: 'whatsapp', number }, async () => {
+  await whilePaused(t, { channel: 'whatsapp', number }, async () => {
     t.is((await customer.live.send(stack.phone().number)).error.code, 'CENTRAL_WHATSAPP_PAUSED');
   });
   t.is((await ops.post('/ops/api/channels/pause', { channel: 'telegram', number })).status, 400);
@@ -115,7 +123,7 @@ test.serial(
     });
     const linked = stack.phone();
     await linkTelegram(owner, linked);
-    await whilePaused({ channel: 'whatsapp', number: business.phone_number_id }, async () => {
+    await whilePaused(t, { channel: 'whatsapp', number: business.phone_number_id }, async () => {
       const phone = stack.phone();
       const key = { 'Idempotency-Key': 'own-paused' };
       const refused = await owner.live.send(phone.number, key);
@@ -158,7 +166,7 @@ test.serial(
     await linkTelegram(customer, phone);
     const before = (await phone.messages()).length;
     await phone.behave({ whatsapp: 'unreachable_sync' });
-    await whilePaused({ channel: 'telegram' }, async () => {
+    await whilePaused(t, { channel: 'telegram' }, async () => {
       const refused = await customer.live.send(phone.number);
       t.is(refused.error.code, 'TELEGRAM_UNAVAILABLE', refused.text);
       t.is((await phone.messages()).length, before);
