@@ -198,8 +198,8 @@ export const webhookDispatch = job('webhook.dispatch', eventsPayload, {
   about: aboutEvents,
   retrySeconds: patient,
   maxLength: 200_000,
-  // A job holds up to a hundred events, and each becomes a row or two.
-  prefetch: 30,
+  // A job holds up to a hundred events, and each becomes a row or two: more in hand is memory and no faster.
+  prefetch: 10,
   bindings: ['#'],
 });
 export const billingCharge = job('billing.charge', eventsPayload, {

@@ -67,7 +67,10 @@ const giveUpOf = (judgement: Judgement): DisabledReason | undefined => {
 const resultOf = (answer: OutboundResult, ok: boolean, counts: boolean): Result => {
   const answered = answer.kind === 'answer';
   return {
-    ...{ ok, ms: answer.durationMs, answered, counts },
+    ok,
+    ms: answer.durationMs,
+    answered,
+    counts,
     timedOut: !answered && answer.reason === 'timeout',
     hard: !answered || answer.status >= 500,
   };
@@ -85,17 +88,16 @@ export const createAttempt = (deps: {
   clock: Clock;
   version: string;
 }): Attempt => {
-  const { outbound, keys, clock, version } = deps;
+  const { outbound, keys, clock } = deps;
+  const userAgent = `Tessera/${deps.version}`;
 
   const post = (delivery: Delivery, endpoint: Endpoint): Promise<OutboundResult> => {
     const { body, attempts } = delivery;
     const id = publicEventId(delivery.eventId);
-    const headers = {
-      ...signedHeaders({ id, at: clock.now(), body, keys: keys.of(endpoint) }),
-      'content-type': 'application/json',
-      'user-agent': `Tessera/${version}`,
-      'tessera-attempt': String(attempts + 1),
-    };
+    const headers = signedHeaders({ id, at: clock.now(), body, keys: keys.of(endpoint) });
+    headers['content-type'] = 'application/json';
+    headers['user-agent'] = userAgent;
+    headers['tessera-attempt'] = String(attempts + 1);
     return outbound.post(endpoint.url, headers, body);
   };
 
@@ -107,7 +109,9 @@ export const createAttempt = (deps: {
     const judgement = judge(answer, { number, since, now, chance: Math.random() });
     const ok = judgement.kind === 'delivered';
     const attempt = {
-      ...{ number: delivery.attempts + 1, at: now, durationMs: answer.durationMs },
+      number: delivery.attempts + 1,
+      at: now,
+      durationMs: answer.durationMs,
       status: answer.kind === 'answer' ? answer.status : null,
       reason: judgement.kind === 'delivered' ? null : judgement.reason,
     };

@@ -12,6 +12,7 @@ import type { Endpoint } from './endpoint-store.ts';
 import type { Endpoints } from './endpoints.ts';
 import { createGate } from './gate.ts';
 import { createLanes, type Lane } from './lanes.ts';
+import { createPace } from './pace.ts';
 import { createPutAway } from './put-away.ts';
 import { createRecorder } from './record.ts';
 import { createRefill } from './refill.ts';
@@ -39,6 +40,8 @@ const spareMs = 15 * second;
 export type Deliverer = Chore & {
   /** Something may be due: looks at once. */
   kick(): void;
+  /** Resolves when more may be taken in hand. */
+  ready(): Promise<void>;
   /** Where a new delivery to this endpoint begins. */
   place(endpoint: Endpoint, type: string): Place;
   /** Takes deliveries that were added: those that are leased go out, of the others it is known that they wait. */
@@ -99,6 +102,8 @@ export const createDeliverer = (deps: DeliverDeps): Deliverer => {
     { onRoom, onClosed: (_lane, deliveries) => putAway.later(deliveries), stopped },
   );
 
+  const pace = createPace({ running: runner.running, written: recorder.caughtUp });
+
   const offer: Deliverer['offer'] = async (deliveries, endpoints) => {
     const away = { parked: [] as Delivery[], held: [] as Delivery[], failed: [] as Delivery[] };
     for (const delivery of deliveries) {
@@ -111,9 +116,13 @@ export const createDeliverer = (deps: DeliverDeps): Deliverer => {
     await putAway.now(away, endpoints);
   };
 
-  const refill = createRefill({ ...deps, ...parts, leaseMs, offer, stopped });
+  const refill = createRefill({
+    ...{ ...deps, ...parts, leaseMs, offer, stopped },
+    ready: pace.ready,
+  });
 
   const look = async (): Promise<boolean> => {
+    await pace.ready();
     const due = await webhooks.takeDue({ now: clock.now(), leaseMs, limit: takeMost });
     const ids = [...new Set(due.map(({ accountId }) => accountId))];
     await offer(due, await webhooks.endpoints(ids));
@@ -132,6 +141,7 @@ export const createDeliverer = (deps: DeliverDeps): Deliverer => {
   return {
     offer,
     kick: looking.kick,
+    ready: pace.ready,
     place: (endpoint, type) => {
       if (stopping) return { kind: 'due' };
       const lane = lanes.at(endpoint.accountId);

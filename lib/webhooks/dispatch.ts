@@ -17,14 +17,24 @@ export type Dispatcher = {
 };
 
 /** Jobs in a group, and events that share their statements; a group of full jobs takes several. */
-const maxSize = 30;
+const maxSize = 20;
 const maxWaitMs = 2;
-const eventsAtOnce = 200;
+const eventsAtOnce = 100;
 
 const toDelivery = (row: NewDelivery, now: number): Delivery => ({
-  ...{ id: row.id, accountId: row.accountId, eventId: row.eventId, type: row.type, body: row.body },
-  ...{ status: 'pending', attempts: 0, tries: 0, createdAt: now, manual: false },
-  ...{ releasedAt: null, deliveredAt: null, nextAttemptAt: null },
+  id: row.id,
+  accountId: row.accountId,
+  eventId: row.eventId,
+  type: row.type,
+  body: row.body,
+  status: 'pending',
+  attempts: 0,
+  tries: 0,
+  createdAt: now,
+  manual: false,
+  releasedAt: null,
+  deliveredAt: null,
+  nextAttemptAt: null,
   runningUntil: row.place.kind === 'leased' ? row.place.until : null,
 });
 
@@ -34,7 +44,7 @@ const toDelivery = (row: NewDelivery, now: number): Delivery => ({
 export const createDispatcher = (deps: {
   webhooks: Pick<WebhookStore, 'add' | 'legs'>;
   endpoints: Endpoints;
-  deliverer: Pick<Deliverer, 'place' | 'offer'>;
+  deliverer: Pick<Deliverer, 'place' | 'offer' | 'ready'>;
   clock: Clock;
 }): Dispatcher => {
   const { webhooks, deliverer, clock } = deps;
@@ -52,7 +62,9 @@ export const createDispatcher = (deps: {
       const endpoint = endpoints.get(event.account_id);
       if (!endpoint) return [];
       return render(event, legs.get(event.message?.id ?? '')).map((rendered) => ({
-        ...{ ...rendered, id: newId(), accountId: endpoint.accountId },
+        ...rendered,
+        id: newId(),
+        accountId: endpoint.accountId,
         place: deliverer.place(endpoint, rendered.type),
       }));
     });
@@ -71,6 +83,7 @@ export const createDispatcher = (deps: {
     run: async (jobs) => {
       const events = jobs.flat();
       for (let from = 0; from < events.length; from += eventsAtOnce) {
+        await deliverer.ready();
         await dispatch(events.slice(from, from + eventsAtOnce));
       }
       return [];

@@ -13,6 +13,8 @@ type Ended = { endpoint: Endpoint; attempted: Attempted };
 export type Recorder = {
   /** Resolves when it is written. */
   add(endpoint: Endpoint, attempted: Attempted): Promise<void>;
+  /** Resolves when not many wait to be written: until then, nothing new is begun. */
+  caughtUp(): Promise<void>;
   drain(): Promise<void>;
 };
 
@@ -27,6 +29,8 @@ type Deps = {
 const maxSize = 200;
 /** Nobody waits for it, and each transaction costs as much with one attempt or a hundred. */
 const maxWaitMs = 20;
+/** More of them than this are not left waiting for MySQL: each keeps its event in memory. */
+const unwrittenMost = maxSize / 2;
 
 const disable = async (
   { webhooks, clock, log }: Deps,
@@ -77,9 +81,26 @@ const run =
 
 export const createRecorder = (deps: Deps): Recorder => {
   const group = createGrouper<Ended, undefined>({ maxSize, maxWaitMs, run: run(deps) });
+  let unwritten = 0;
+  const waiting: (() => void)[] = [];
+
+  const written = (): void => {
+    unwritten -= 1;
+    if (unwritten > unwrittenMost) return;
+    for (const go of waiting.splice(0)) go();
+  };
+
   return {
     add: async (endpoint, attempted) => {
-      await group.add({ endpoint, attempted });
+      unwritten += 1;
+      try {
+        await group.add({ endpoint, attempted });
+      } finally {
+        written();
+      }
+    },
+    caughtUp: async () => {
+      if (unwritten > unwrittenMost) await new Promise<void>((go) => waiting.push(go));
     },
     drain: group.drain,
   };

@@ -31,13 +31,16 @@ export const createRefill = (deps: {
   log: Log;
   leaseMs: number;
   offer(deliveries: readonly Delivery[], endpoints: ReadonlyMap<string, Endpoint>): Promise<void>;
+  /** Resolves when more may be taken in hand. */
+  ready(): Promise<void>;
   stopped(): boolean;
 }): Refill => {
-  const { webhooks, endpoints, gate, lanes, clock, log, leaseMs, offer, stopped } = deps;
+  const { webhooks, endpoints, gate, lanes, clock, log, leaseMs, offer, ready, stopped } = deps;
   const queue = new Set<Lane>();
   const open = new Set<Promise<void>>();
 
   const read = async (lane: Lane): Promise<void> => {
+    await ready();
     const { endpoint, waiting } = lane;
     const room = gate.room(endpoint) + gate.patience(endpoint) - waiting.length;
     const limit = Math.min(Math.max(room, 1), takeMost);

@@ -107,5 +107,6 @@ const dataOf = (event: EventWire): Record<string, unknown> =>
 /** What an event is to its receiver: itself, and where it ends a message, the summary with the `legs` known of it. */
 export const render = (event: EventWire, legs: readonly Leg[] = []): Rendered[] => {
   const data = { ...dataOf(event), sequence: sequenceOf(event) };
-  return [envelope(event, { id: event.id, type: event.type, data }), ...completed(event, legs)];
+  const own = envelope(event, { id: event.id, type: event.type, data });
+  return isEnd(event) ? [own, ...completed(event, legs)] : [own];
 };

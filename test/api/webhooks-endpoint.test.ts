@@ -1,5 +1,6 @@
 // What becomes of events around an endpoint that changes: set, given up, set again, busy, replayed, and sent once more.
 import test from 'ava';
+import fc from 'fast-check';
 import { day, hour, minute, second } from '../../lib/kernel/clock.ts';
 import { idBytes, newId } from '../../lib/kernel/ids.ts';
 import { endpointView, listDeliveries } from '../../lib/webhooks/manage.ts';
@@ -71,6 +72,36 @@ test.serial('an event right behind a new address arrives, whatever was known bef
   }
   t.pass();
   receiver.close();
+});
+
+test.serial('whatever text a body holds is what is kept of it', async (t) => {
+  const { accountId } = await stack.customer();
+  const texts = fc.sample(fc.string({ unit: 'binary', maxLength: 60 }), 200);
+  const bodies = [
+    ...texts,
+    `'`,
+    `\\`,
+    `\\'`,
+    `''); -- `,
+    '? ?? :id',
+    '\u0000\n\r\u001a"',
+    '%_',
+    '😀',
+  ];
+  const rows = bodies.map((body) => ({
+    ...{ id: newId(), accountId, eventId: newId().replaceAll('-', ''), type: 'webhook.test', body },
+    place: { kind: 'waiting' as const },
+  }));
+  t.is((await stack.api.webhooks.add(rows, clock.now())).size, bodies.length);
+  const found = await Promise.all(rows.map(({ id }) => stack.api.webhooks.find(accountId, id)));
+  t.deepEqual(
+    found.map((delivery) => delivery?.body),
+    bodies,
+  );
+  await stack.api
+    .db('webhook_deliveries')
+    .where({ account_id: idBytes(accountId) })
+    .delete();
 });
 
 test.serial(

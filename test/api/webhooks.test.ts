@@ -8,6 +8,7 @@ import {
   listenAt as pointAt,
   receive,
   typeOf,
+  verifyDelivery,
 } from '../support/receivers.ts';
 import { type Customer, eventually, type Stack, startStack } from '../support/stack.ts';
 
@@ -54,6 +55,26 @@ test.serial(
     receiver.close();
   },
 );
+
+test.serial('receivers of these tests take nothing that is not signed', async (t) => {
+  const receiver = await receive();
+  const [customer, other] = [await stack.customer(), await stack.customer()];
+  await listenAt(customer, receiver.url);
+  await customer.live.post('/v1/clients/webhooks/test', undefined);
+  const call = await eventually(t, () => receiver.calls[0]);
+  await verifyDelivery(receiver.url, call);
+  const forged = [
+    { ...call, body: `${call.body} ` },
+    { ...call, headers: { ...call.headers, 'webhook-id': 'evt_other' } },
+    { ...call, headers: { ...call.headers, 'webhook-timestamp': '1' } },
+    { ...call, headers: { ...call.headers, 'webhook-signature': '' } },
+  ];
+  for (const one of forged) await t.throwsAsync(verifyDelivery(receiver.url, one));
+  const elsewhere = 'http://127.0.0.1:9/other';
+  await listenAt(other, elsewhere);
+  await t.throwsAsync(verifyDelivery(elsewhere, call), undefined, 'by another account');
+  receiver.close();
+});
 
 test.serial('after a rotation both secrets sign', async (t) => {
   const receiver = await receive();

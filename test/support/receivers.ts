@@ -2,6 +2,8 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Webhook } from 'standardwebhooks';
+import { signingSecrets } from '../../lib/accounts/webhook-secret.ts';
 import type { Clock } from '../../lib/kernel/clock.ts';
 import type { Client } from './client.ts';
 import { checkEvent } from './contract.ts';
@@ -10,23 +12,68 @@ import type { Customer, Stack } from './stack.ts';
 export type Call = { headers: IncomingHttpHeaders; body: string; path: string };
 export type Receiver = { calls: Call[]; url: string; close(): void };
 
+/** An account that was pointed at a receiver: how it signs, as known last, and as it is now. */
+type Owner = { secrets: string[]; read(): Promise<string[]>; clock: Clock };
+
+const owners = new Map<string, Owner[]>();
+
+/** Runs `work` as if it were that time: the package knows no clock but the system's. */
+const atTime = <T>(ms: number, work: () => T): T => {
+  const { now } = Date;
+  Date.now = () => ms;
+  try {
+    return work();
+  } finally {
+    Date.now = now;
+  }
+};
+
+const isSignedBy = ({ secrets, clock }: Owner, { headers, body }: Call): boolean =>
+  atTime(clock.now(), () =>
+    secrets.some((secret) => {
+      try {
+        new Webhook(secret).verify(body, headers as Record<string, string>);
+        return true;
+      } catch {
+        return false;
+      }
+    }),
+  );
+
+/**
+ * Verifies a delivery as a customer would, with the package of Standard Webhooks and the secrets of the accounts that
+ * were pointed at the receiver. @throws Error when none of them signed it
+ */
+export const verifyDelivery = async (url: string, call: Call): Promise<void> => {
+  const known = owners.get(url) ?? [];
+  if (known.some((owner) => isSignedBy(owner, call))) return;
+  // A secret may have been rotated meanwhile.
+  for (const owner of known) owner.secrets = await owner.read();
+  if (known.some((owner) => isSignedBy(owner, call))) return;
+  throw new Error(`a delivery to ${url} is not signed by any account that was pointed there`);
+};
+
 type Answer = (response: ServerResponse, call: number, path: string) => void;
 
 /**
- * A receiver of webhooks; `answer` may take its time. Every event it gets is checked against the OpenAPI document, and
- * one that differs ends the process's test run.
+ * A receiver of webhooks; `answer` may take its time. The signature of every delivery it gets is verified, and the event
+ * is checked against the OpenAPI document; one that fails ends the process's test run.
  */
 export const receive = async (answer: Answer = (response) => response.end()): Promise<Receiver> => {
   const calls: Call[] = [];
+  let url = '';
+  const take = async (call: Call, response: ServerResponse): Promise<void> => {
+    await verifyDelivery(url, call);
+    checkEvent(call.body);
+    calls.push(call);
+    answer(response, calls.length, call.path);
+  };
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
-      const path = request.url ?? '';
       const body = Buffer.concat(chunks).toString();
-      checkEvent(body);
-      calls.push({ headers: request.headers, body, path });
-      answer(response, calls.length, path);
+      void take({ headers: request.headers, body, path: request.url ?? '' }, response);
     });
   });
   server.listen(0, '127.0.0.1');
@@ -38,7 +85,8 @@ export const receive = async (answer: Answer = (response) => response.end()): Pr
     server.closeAllConnections();
     server.close();
   };
-  return { calls, url: `http://127.0.0.1:${port}/hook`, close };
+  url = `http://127.0.0.1:${port}/hook`;
+  return { calls, url, close };
 };
 
 /** Points an account at a receiver, past the https rule that a receiver on loopback cannot keep. */
@@ -48,6 +96,9 @@ export const listenAt = async (
   url: string,
   clock: Clock = api.clock,
 ): Promise<void> => {
+  const read = () => signingSecrets(api, accountId);
+  const owner = { secrets: await read(), read, clock: api.clock };
+  owners.set(url, [...(owners.get(url) ?? []), owner]);
   await api.accounts.change(accountId, { webhookUrl: url });
   await api.webhooks.enable(accountId, clock.now());
 };

@@ -1,0 +1,82 @@
+// The pace of a webhook worker: what ended but is not written, and a busy process, hold back what comes next.
+import test from 'ava';
+import { silentLog } from '../../lib/kernel/log.ts';
+import type { Attempted } from '../../lib/webhooks/attempt.ts';
+import type { Endpoint } from '../../lib/webhooks/endpoint-store.ts';
+import { createPace } from '../../lib/webhooks/pace.ts';
+import { createRecorder } from '../../lib/webhooks/record.ts';
+import type { WebhookStore } from '../../lib/webhooks/store.ts';
+
+const settled = (promise: Promise<unknown>): Promise<boolean> =>
+  Promise.race([promise.then(() => true), new Promise<false>((done) => setImmediate(done, false))]);
+
+const used =
+  (utilization: number, ms = 100) =>
+  () => ({
+    ...{ active: ms * utilization, idle: ms * (1 - utilization), utilization },
+  });
+
+test('a busy process takes nothing more while it has enough under way', async (t) => {
+  let running = 65;
+  const pace = createPace({
+    running: () => running,
+    written: async () => undefined,
+    utilization: used(0.95),
+  });
+  const ready = pace.ready();
+  t.false(await settled(ready));
+  running = 64;
+  await ready;
+  t.true(await settled(pace.ready()));
+});
+
+test('a process with time to spare takes what comes, however much it waits for others', async (t) => {
+  const given = { running: () => 1_000, written: async () => undefined };
+  t.true(await settled(createPace({ ...given, utilization: used(0.5) }).ready()));
+  t.true(await settled(createPace({ ...given, utilization: used(1, 5) }).ready()), 'too short');
+});
+
+test('attempts that hang hold a busy process up for a moment only', async (t) => {
+  const given = { running: () => 1_000, written: async () => undefined };
+  await createPace({ ...given, utilization: used(1) }).ready();
+  t.pass();
+});
+
+const endpoint: Endpoint = {
+  ...{ accountId: 'a', url: 'https://a.example/', disabled: false, changedAt: 0 },
+  ...{ failingSince: null, pausedUntil: null },
+  secrets: { present: null, before: null, beforeUntil: 0 },
+};
+const attempted = {
+  recorded: { to: { status: 'delivered' } },
+  result: { ok: true },
+} as unknown as Attempted;
+
+test('attempts that MySQL has not taken yet are bounded: until then nothing new is begun', async (t) => {
+  const writing = Promise.withResolvers<void>();
+  const webhooks = { record: () => writing.promise, noteHealthy: async () => undefined };
+  const recorder = createRecorder({
+    webhooks: webhooks as unknown as WebhookStore,
+    ...{ clock: { now: () => 0 }, log: silentLog, forget: () => undefined },
+  });
+  const added = Array.from({ length: 100 }, () => recorder.add(endpoint, attempted));
+  t.true(await settled(recorder.caughtUp()), 'a hundred is nothing');
+  added.push(...Array.from({ length: 200 }, () => recorder.add(endpoint, attempted)));
+  const caughtUp = recorder.caughtUp();
+  t.false(await settled(caughtUp));
+  writing.resolve();
+  await caughtUp;
+  await Promise.all(added);
+  t.true(await settled(recorder.caughtUp()));
+});
+
+test('attempts that MySQL refuses hold nothing up for ever', async (t) => {
+  const webhooks = { record: () => Promise.reject(new Error('gone')) };
+  const recorder = createRecorder({
+    webhooks: webhooks as unknown as WebhookStore,
+    ...{ clock: { now: () => 0 }, log: silentLog, forget: () => undefined },
+  });
+  const added = Array.from({ length: 300 }, () => recorder.add(endpoint, attempted));
+  await Promise.all([Promise.allSettled(added), recorder.caughtUp()]);
+  t.pass();
+});
