@@ -1,4 +1,4 @@
-// The files pages need, packed once when first asked for; their addresses change with their content.
+// The files pages need, packed once when first asked for; their address changes when any of them does.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -12,46 +12,57 @@ const uplot = dirname(fileURLToPath(import.meta.resolve('uplot/package.json')));
 
 const css = 'text/css; charset=utf-8';
 const js = 'text/javascript; charset=utf-8';
-const styles = ['base', 'frame', 'content', 'forms', 'plots', 'phone'];
+const styles = ['base', 'frame', 'content', 'forms', 'dialogs', 'plots', 'phone'];
 
-const files = {
+const scripts = ['console', 'lay', 'live', 'forms', 'dialogs', 'plots'] as const;
+
+type File = { of: readonly string[]; type: string };
+
+const files: Readonly<Record<string, File>> = {
   'console.css': { of: styles.map((name) => join(own, `${name}.css`)), type: css },
-  'console.js': { of: [join(own, 'console.js')], type: js },
   'uplot.css': { of: [join(uplot, 'dist/uPlot.min.css')], type: css },
   'uplot.js': { of: [join(uplot, 'dist/uPlot.iife.min.js')], type: js },
-} as const;
-
-export type AssetName = keyof typeof files;
-export const assetNames = Object.keys(files) as AssetName[];
-
-const packed = new Map<AssetName, { plain: Buffer; zipped: Buffer; hash: string }>();
-
-const pack = (name: AssetName) => {
-  const known = packed.get(name);
-  if (known) return known;
-  const plain = Buffer.concat(files[name].of.map((file) => readFileSync(file)));
-  const hash = createHash('sha256').update(plain).digest('hex').slice(0, 12);
-  const made = { plain, zipped: gzipSync(plain, { level: 9 }), hash };
-  packed.set(name, made);
-  return made;
+  ...Object.fromEntries(
+    scripts.map((name) => [`${name}.js`, { of: [join(own, `${name}.js`)], type: js }]),
+  ),
 };
 
-/** The address of a file as it is now. */
-export const asset = (name: AssetName): string => `/ops/assets/${pack(name).hash}/${name}`;
+type Packed = { type: string; plain: Buffer; zipped: Buffer };
 
-const isAsset = (name: string | undefined): name is AssetName =>
-  name !== undefined && Object.hasOwn(files, name);
+const packAll = () => {
+  const packed = new Map<string, Packed>();
+  const hash = createHash('sha256');
+  for (const [name, { of, type }] of Object.entries(files)) {
+    const plain = Buffer.concat(of.map((file) => readFileSync(file)));
+    hash.update(plain);
+    packed.set(name, { type, plain, zipped: gzipSync(plain, { level: 9 }) });
+  }
+  return { packed, hash: hash.digest('hex').slice(0, 12) };
+};
+
+let all: ReturnType<typeof packAll> | undefined;
+const pack = () => {
+  all ??= packAll();
+  return all;
+};
+
+/** The address of a file as it is now; scripts name each other beside themselves. */
+export const asset = (name: string): string => `/ops/assets/${pack().hash}/${name}`;
+
+/** The scripts that the first one asks for: a page names them, so that they come at once. */
+export const laterScripts = (): string[] =>
+  scripts.filter((name) => name !== 'console').map((name) => asset(`${name}.js`));
 
 export const assetRoute = opsText({
   path: '/ops/assets/{hash}/{name}',
   summary: 'A style sheet or script of the console.',
   respond: async (_, { params, headers }) => {
-    const { name } = params;
-    if (!isAsset(name)) throw fail('NOT_FOUND');
-    const { plain, zipped } = pack(name);
+    const file = pack().packed.get(params.name ?? '');
+    if (!file) throw fail('NOT_FOUND');
+    const { type, plain, zipped } = file;
     const zips = /\bgzip\b/.test(String(headers['accept-encoding'] ?? ''));
     return {
-      type: files[name].type,
+      type,
       body: zips ? zipped : plain,
       headers: {
         ...(zips ? { 'Content-Encoding': 'gzip' } : {}),

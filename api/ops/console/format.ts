@@ -32,6 +32,9 @@ export const duration = (ms: number): string => {
   return `${Math.floor(ms / size)} ${unit}`;
 };
 
+/** The age of what may not be there, or not be known. */
+export const age = (ms: number | null): string => (ms === null || ms === 0 ? '–' : duration(ms));
+
 /** `12.3 MB` */
 export const megabytes = (bytes: number): string => `${precise.format(bytes / 1_000_000)} MB`;
 
@@ -41,6 +44,9 @@ export const usd = (amount: number): string =>
 
 /** `09:12:31`, UTC. */
 export const clockTime = (at: string): string => new Date(at).toISOString().slice(11, 19);
+
+/** `09:12`, UTC. */
+export const minuteTime = (at: string): string => new Date(at).toISOString().slice(11, 16);
 
 /** `21 Nov 09:12:31`, UTC; the whole time stands in the title. */
 export const moment = (at: string | null | undefined): Html => {

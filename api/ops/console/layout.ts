@@ -3,11 +3,10 @@
 import { version } from '../../../lib/kernel/version.ts';
 import type { OpsApp } from '../../../lib/ops-app.ts';
 import type { OpsCaller } from '../auth.ts';
-import { asset } from './assets.ts';
+import { asset, laterScripts } from './assets.ts';
 import type { Flash } from './flash.ts';
 import { counted } from './format.ts';
 import { type Html, html } from './html.ts';
-import { actionForm } from './parts.ts';
 
 const menu = [
   ['/ops', 'Overview'],
@@ -22,13 +21,19 @@ const menu = [
   ['/ops/audit', 'Audit log'],
 ] as const;
 
-/** What the frame says of the state of things: how many problems there are, and the worst of them. */
-export type Standing = { count: number; worst: 'urgent' | 'warning' | 'note' | undefined };
+/** What the frame says of the state of things: how many problems there are, the worst of them, and engines away. */
+export type Standing = {
+  count: number;
+  worst: 'urgent' | 'warning' | 'note' | undefined;
+  away: readonly string[];
+};
 
 export type Framed = {
-  page: { menu: string; everySeconds?: number; plots?: boolean };
+  page: { path: string; menu: string; everySeconds: number; plots?: boolean };
   title: string;
   body: Html;
+  /** The page stands in the place of one that cannot be made. */
+  isTrouble: boolean;
   caller: OpsCaller;
   flash: Flash | undefined;
   standing: Standing;
@@ -49,22 +54,31 @@ const standingLink = ({ count, worst }: Standing): Html =>
 
 const said = (flash: Flash | undefined): Html | undefined =>
   flash &&
-  html`<p class="said ${flash.tone}" role="${flash.tone === 'done' ? 'status' : 'alert'}" tabindex="-1" id="said">${flash.text}</p>`;
+  html`<p class="said ${flash.tone}" role="${flash.tone === 'done' ? 'status' : 'alert'}" tabindex="-1" id="said" data-fields="${(flash.fields ?? []).join(' ')}">${flash.text}</p>`;
 
-const header = ({ caller, standing }: Framed): Html => html`<header>
+const header = ({ standing }: Framed): Html => html`<header>
 <a class="brand" href="/ops">${mark}<span>Tessera <b>ops</b></span></a>
 ${standingLink(standing)}
 <span class="live"><span id="heard" role="status"></span><button type="button" id="live" hidden aria-pressed="true">Live</button></span>
 <button type="button" class="menu" popovertarget="menu">Menu</button>
-<div class="who"><span>${caller.actor}</span>${
-  caller.csrf !== undefined &&
-  actionForm(caller.csrf, '/ops/logout', html`<button class="plain">Log out</button>`)
-}</div>
 </header>`;
+
+const menuOf = ({
+  page,
+  caller,
+}: Framed): Html => html`<nav id="menu" popover aria-label="Pages"><ul>${menu.map((each) => entry(page.menu, each))}</ul>
+<div class="who"><span id="actor">${caller.actor}</span>${
+  caller.csrf !== undefined &&
+  html`<form method="post" action="/ops/logout" data-plain><input type="hidden" name="csrf" value="${caller.csrf}"><button class="plain">Log out</button></form>`
+}</div></nav>`;
+
+/** On the overview the problems themselves say so. */
+const awayList = ({ page, standing: { away } }: Framed): Html =>
+  html`<div id="away" data-live>${page.path !== '/ops' && away.map((text) => html`<p class="alarm">${text}</p>`)}</div>`;
 
 /** The whole document. */
 export const frame = (app: Pick<OpsApp, 'clock'>, framed: Framed): Html => {
-  const { page, title, body, flash } = framed;
+  const { page, title, body, flash, isTrouble } = framed;
   const plots = page.plots
     ? html`<link rel="stylesheet" href="${asset('uplot.css')}"><script src="${asset('uplot.js')}" defer></script>`
     : '';
@@ -72,13 +86,14 @@ export const frame = (app: Pick<OpsApp, 'clock'>, framed: Framed): Html => {
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <meta name="color-scheme" content="light dark"><title>${title} · Tessera ops</title>
 <link rel="icon" href="${icon}"><link rel="stylesheet" href="${asset('console.css')}">${plots}
-<script src="${asset('console.js')}" defer></script></head>
-<body data-every="${page.everySeconds ?? 0}"><a class="skip" href="#main">To the content</a>
+${laterScripts().map((path) => html`<link rel="modulepreload" href="${path}">`)}
+<script type="module" src="${asset('console.js')}"></script></head>
+<body data-every="${page.everySeconds}"><a class="skip" href="#main">To the content</a>
 ${header(framed)}
-<nav id="menu" popover aria-label="Pages"><ul>${menu.map((each) => entry(page.menu, each))}</ul></nav>
-<main id="main" tabindex="-1">${said(flash)}<h1>${title}</h1>
-${body}</main>
+${menuOf(framed)}
+<main id="main" tabindex="-1">${awayList(framed)}${said(flash)}<div id="page" data-live${isTrouble ? html` data-trouble` : ''}><h1>${title}</h1>
+${body}</div></main>
 <footer>Tessera ${version}. All times are UTC; this page was made at <time id="made" data-live>${new Date(app.clock.now()).toISOString().slice(11, 19)}</time>.</footer>
-</body></html>
+<p id="told" role="status"></p></body></html>
 `;
 };

@@ -17,7 +17,7 @@ import {
 import { type Flash, flashCookie, noFlashCookie, readFlash } from './flash.ts';
 import { type Html, html, render } from './html.ts';
 import { frame } from './layout.ts';
-import { excuse } from './section.ts';
+import { excuse, wrongFields } from './section.ts';
 import { lookAround, standingOf } from './snapshot.ts';
 
 type Given = Omit<Asked, 'caller' | 'requestId'>;
@@ -32,16 +32,19 @@ export type Visit = {
   run<B, P, Q, R>(route: OpsJsonRoute<B, P, Q, R>, given?: Given): Promise<R>;
 };
 
+/** A page whose title is known only with its content. */
+export type Titled = { title: string; content: Html };
+
 export type Page = {
   path: string;
   /** The path of the entry in the menu it belongs to. */
   menu: string;
-  title: string | ((visit: Visit) => string);
+  title: string;
   /** How often the page asks for what is new, seconds. */
-  everySeconds?: number;
+  everySeconds: number;
   /** Whether it has plots. */
   plots?: boolean;
-  body(visit: Visit): Promise<Html>;
+  body(visit: Visit): Promise<Html | Titled>;
 };
 
 const zip = promisify(gzip);
@@ -67,14 +70,16 @@ const trouble = (app: OpsApp, requestId: string, error: unknown) => {
   return {
     status: errorCatalogue[code].status,
     title: code === 'NOT_FOUND' ? 'Not found' : 'Not shown',
-    body: html`<p class="away">${text}</p><p><a href="/ops">To the overview</a></p>`,
+    isTrouble: true,
+    body: html`<p class="away">${code === 'NOT_FOUND' ? 'There is nothing at this address, or not any more.' : text}</p><p><a href="/ops">To the overview</a></p>`,
   };
 };
 
 const made = async (page: Page, visit: Visit, requestId: string) => {
   try {
-    const title = typeof page.title === 'string' ? page.title : page.title(visit);
-    return { status: 200, title, body: await page.body(visit) };
+    const found = await page.body(visit);
+    const { title, content } = 'content' in found ? found : { title: page.title, content: found };
+    return { status: 200, title, isTrouble: false, body: content };
   } catch (error) {
     return trouble(visit.app, requestId, error);
   }
@@ -84,13 +89,16 @@ const made = async (page: Page, visit: Visit, requestId: string) => {
 export const opsPage = (page: Page): OpsTextRoute =>
   opsText({
     path: page.path,
-    summary: `The page ${typeof page.title === 'string' ? `"${page.title}"` : page.path} of the console.`,
+    summary: `The page "${page.title}" of the console.`,
     respond: async (app, request) => {
       const { headers, caller, requestId } = request;
-      const { status, title, body } = await made(page, visitOf(app, request), requestId);
       const flash = readFlash(headers.cookie);
-      const standing = standingOf(await lookAround(app));
-      const text = render(frame(app, { page, title, body, caller, flash, standing }));
+      const [{ status, ...shown }, around] = await Promise.all([
+        made(page, visitOf(app, request), requestId),
+        lookAround(app),
+      ]);
+      const standing = standingOf(around);
+      const text = render(frame(app, { ...shown, page, caller, flash, standing }));
       const zipped =
         text.length > smallest && /\bgzip\b/.test(String(headers['accept-encoding'] ?? ''));
       return {
@@ -105,8 +113,8 @@ export const opsPage = (page: Page): OpsTextRoute =>
     },
   });
 
-/** What came of a form: a sentence, and the page that shows it. */
-export type Outcome = { said: string; to: string };
+/** What came of a form: a sentence, if there is something to say, and the page that shows it. */
+export type Outcome = { said?: string; to: string };
 
 export type Form = {
   path: string;
@@ -123,17 +131,18 @@ export const consoleForm = (definition: Form): OpsFormRoute =>
     submit: async (app, { form, params, caller, requestId }) => {
       const query = new URLSearchParams();
       const visit = visitOf(app, { caller, params, query, requestId });
-      let flash: Flash;
+      let flash: Flash | undefined;
       let to: string;
       try {
         const outcome = await definition.submit(visit, form);
         to = outcome.to;
-        flash = { tone: 'done', text: outcome.said };
+        flash = outcome.said === undefined ? undefined : { tone: 'done', text: outcome.said };
       } catch (error) {
         to = definition.from(visit, form);
-        flash = { tone: 'failed', text: sentenceOf(app, requestId, error) };
+        const text = sentenceOf(app, requestId, error);
+        flash = { tone: 'failed', text, fields: wrongFields(error) };
       }
-      return { to, headers: { 'Set-Cookie': flashCookie(flash) } };
+      return { to, headers: flash ? { 'Set-Cookie': flashCookie(flash) } : {} };
     },
   });
 

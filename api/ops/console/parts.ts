@@ -34,7 +34,7 @@ export const table = <T>(
   columns: readonly Column<T>[],
   rows: readonly T[],
   idOf?: (row: T) => string,
-): Html => html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0"><table role="table">
+): Html => html`<div class="scroll" role="region" aria-label="${caption}"><table role="table">
 <caption class="quiet">${caption}</caption>
 <thead role="rowgroup"><tr role="row">${columns.map(
   ({ head, figures }) =>
@@ -45,14 +45,20 @@ export const table = <T>(
     html`<tr role="row" data-key="${idOf?.(row) ?? ''}">${columns.map((column) => cellOf(column, row))}</tr>`,
 )}</tbody></table></div>`;
 
-/** A form that changes something: it carries the word that proves it is ours. */
+/** A form that changes something: it carries the word that proves it is ours. `key` tells it from another to the same address. */
 export const actionForm = (
   csrf: string | undefined,
   action: string,
   content: Content,
-  kind = 'line',
+  key = action,
 ): Html =>
-  html`<form method="post" action="${action}" class="${kind}"><input type="hidden" name="csrf" value="${csrf ?? ''}">${content}</form>`;
+  html`<form method="post" action="${action}" class="line" data-key="${key}"><input type="hidden" name="csrf" value="${csrf ?? ''}">${content}</form>`;
+
+/** A button that asks before it does something; `{name}` in the question is what the field of that name holds. */
+export const askingButton = (
+  text: Content,
+  { ask, yes, as = '' }: { ask: string; yes: string; as?: string },
+): Html => html`<button class="${as}" data-ask="${ask}" data-yes="${yes}">${text}</button>`;
 
 /** A labelled field; `control` is the input itself. */
 export const field = (label: string, control: Html, hint?: Content): Html =>
@@ -70,5 +76,14 @@ export const select = (name: string, options: readonly Option[], chosen?: string
 /** Pairs of a term and what is known of it. */
 export const facts = (pairs: readonly (readonly [string, Content])[]): Html =>
   html`<dl class="facts">${pairs.map(([term, value]) => html`<div><dt>${term}</dt><dd>${value}</dd></div>`)}</dl>`;
+
+/** A name as somebody gave it, in whatever direction it is written. */
+export const named = (text: string): Html => html`<bdi class="name">${text}</bdi>`;
+
+/** Links to the newest and the older part of a long list. */
+export const pages = (newest: string | undefined, older: string | undefined): Html | '' =>
+  newest === undefined && older === undefined
+    ? ''
+    : html`<nav class="pages" aria-label="Parts of the list">${newest && html`<a href="${newest}">Newest</a>`}${older && html`<a href="${older}" rel="next">Older</a>`}</nav>`;
 
 export const emptyNote = (text: string): Html => html`<p class="empty">${text}</p>`;

@@ -2,7 +2,7 @@
 
 import { jobs } from '../../../lib/jobs.ts';
 import { minute, second } from '../../../lib/kernel/clock.ts';
-import { clockTime, counted, duration } from './format.ts';
+import { clockTime, count, counted, duration } from './format.ts';
 
 export type Severity = 'urgent' | 'warning' | 'note';
 
@@ -48,8 +48,8 @@ export type SeenChannel = {
   state: 'ok' | 'degraded' | 'down' | 'paused' | 'off';
   since: string | null;
   paused: { by: string; reason: string; at: string } | null;
-  /** What the provider answered last instead of success. */
-  error: { code: string; text: string; since: string } | null;
+  /** What it does in the place of success, since when (hh:mm), and how often within the last minutes. */
+  error: { what: string; since: string; failed: number; calls: number; most: boolean } | null;
 };
 
 /** What could be learnt; what is left out could not. */
@@ -160,7 +160,7 @@ const troubleOf = (snapshot: Snapshot, job: string): string => {
   const channel = snapshot.channels?.find((one) => one.job === job);
   if (channel?.paused) return `; ${channel.name} is paused`;
   if (!channel?.error) return '';
-  return `; ${channel.name} answers ${channel.error.code} since ${clockTime(channel.error.since)}`;
+  return `; ${channel.name} ${channel.error.what} since ${channel.error.since}`;
 };
 
 const waitingOf = ({ waiting }: SeenQueue): number =>
@@ -204,19 +204,26 @@ const ofQueues = (snapshot: Snapshot): Problem[] =>
   ]);
 
 const channelText = ({ name, state, since, paused, error }: SeenChannel): string | undefined => {
-  if (paused)
-    return `${name} is paused since ${clockTime(paused.at)} by ${paused.by}${paused.reason ? `: ${paused.reason}` : ''}.`;
-  const from = error?.since ?? since;
-  const when = from === null ? '' : ` since ${clockTime(from)}`;
-  if (error) return `${name} answers ${error.code}${when}: ${error.text}`;
+  if (paused) {
+    const why = paused.reason === '' ? '' : `: ${paused.reason}`;
+    return `${name} is paused since ${clockTime(paused.at)} by ${paused.by}${why}. Nothing goes out over it.`;
+  }
+  if (error) {
+    const { what, failed, calls } = error;
+    return `${name} ${what} since ${error.since}: ${count(failed)} of ${counted(calls, 'call')} failed in the last three minutes.`;
+  }
+  const when = since === null ? '' : ` since ${clockTime(since)}`;
   return state === 'degraded' || state === 'down' ? `${name} is ${state}${when}.` : undefined;
 };
+
+const channelSeverity = ({ paused, state, error }: SeenChannel): Severity =>
+  !paused && (state === 'down' || error?.most) ? 'urgent' : 'warning';
 
 const ofChannels = ({ channels }: Snapshot): Problem[] =>
   (channels ?? []).flatMap((channel) => {
     const text = channelText(channel);
     if (text === undefined) return [];
-    const severity = !channel.paused && channel.state === 'down' ? 'urgent' : 'warning';
+    const severity = channelSeverity(channel);
     const act = channel.paused ? 'Resume' : 'See the channel';
     return [
       { ...{ severity, about: `channel ${channel.name}`, text }, href: '/ops/channels', act },
@@ -257,8 +264,24 @@ const ofMoney = ({ books, capacityPending, switches }: Snapshot): Problem[] => [
 
 const ranks: readonly Severity[] = ['urgent', 'warning', 'note'];
 
+/** So many of one kind are told one by one. */
+const toldApart = 4;
+
+/** Forty lost processes are one problem, told by the first of them. */
+const crowded = (problems: readonly Problem[]): Problem[] => {
+  const kinds = Map.groupBy(
+    problems,
+    ({ severity, about }) => `${severity} ${about.split(' ')[0]}`,
+  );
+  return [...kinds.values()].flatMap((all) => {
+    const [first] = all;
+    if (first === undefined || all.length <= toldApart) return all;
+    return [{ ...first, text: `${first.text} And ${count(all.length - 1)} more like this.` }];
+  });
+};
+
 /** What is wrong, the worst first. */
 export const problemsOf = (snapshot: Snapshot): Problem[] =>
-  [ofEngines, ofProcesses, ofChannels, ofQueues, ofMoney]
-    .flatMap((look) => look(snapshot))
-    .sort((a, b) => ranks.indexOf(a.severity) - ranks.indexOf(b.severity));
+  crowded(
+    [ofEngines, ofChannels, ofQueues, ofProcesses, ofMoney].flatMap((look) => look(snapshot)),
+  ).sort((a, b) => ranks.indexOf(a.severity) - ranks.indexOf(b.severity));

@@ -3,7 +3,7 @@ import { isOutage } from '../../../lib/infra/outages.ts';
 import { BrokerUnavailable, OutcomeUnknown } from '../../../lib/infra/queue/errors.ts';
 import { RedisUnavailable } from '../../../lib/infra/redis.ts';
 import { second } from '../../../lib/kernel/clock.ts';
-import { ServiceError } from '../../../lib/kernel/errors.ts';
+import { type FieldIssue, ServiceError } from '../../../lib/kernel/errors.ts';
 import { type Html, html } from './html.ts';
 
 /** People wait this long for a part of a page; then they are told. */
@@ -26,14 +26,35 @@ const engineOf = (error: unknown): string => {
     : 'MySQL';
 };
 
+/** What people call the fields of the operations. */
+const labels: Record<string, string> = {
+  ...{ amount: 'Amount', reference: 'Reference', note: 'Note', reason: 'Reason' },
+  ...{ country: 'Country', countries: 'Countries', price: 'Price', cost: 'Cost', q: 'Search' },
+  ...{ per_second: 'How many a second', per_minute: 'Sends a minute', confirm: 'Confirmation' },
+};
+
+const sentenceOf = ({ field, issue }: FieldIssue): string => {
+  const [name = ''] = field.split('.');
+  const label = labels[name];
+  return label === undefined
+    ? `${issue[0]?.toUpperCase()}${issue.slice(1)}.`
+    : `${label} ${issue}.`;
+};
+
+/** Names of the fields that were wrong. */
+export const wrongFields = (error: unknown): string[] =>
+  error instanceof ServiceError
+    ? (error.extras.details ?? []).map(({ field }) => field.split('.')[0] ?? '')
+    : [];
+
 /** Why something cannot be shown or done, in words; undefined for what nobody foresaw. */
 export const excuse = (error: unknown): string | undefined => {
   if (error instanceof Late) return 'There was no answer within four seconds.';
   const cause = error instanceof ServiceError ? (error.cause ?? error) : error;
   if (isOutage(cause)) return `${engineOf(cause)} does not answer.`;
   if (!(error instanceof ServiceError)) return undefined;
-  const details = (error.extras.details ?? []).map(({ field, issue }) => `${field}: ${issue}`);
-  return details.length > 0 ? `Not accepted. ${details.join('; ')}.` : error.message;
+  const details = error.extras.details ?? [];
+  return details.length > 0 ? details.map(sentenceOf).join(' ') : error.message;
 };
 
 export type Loaded<T> = { value: T } | { why: string };

@@ -10,27 +10,52 @@ import { health, processes } from '../routes/overview.ts';
 import { platformNow } from '../routes/platform.ts';
 import { queuesNow } from '../routes/queues.ts';
 import type { Standing } from './layout.ts';
-import { type Problem, problemsOf, type Snapshot } from './problems.ts';
+import { type PauseNotes, pauseNotes, pauseOf } from './paused.ts';
+import { type Problem, problemsOf, type SeenChannel, type Snapshot } from './problems.ts';
 import { attempt } from './section.ts';
-import { seenChannel, seenSwitches } from './seen.ts';
+import { type Channel, seenChannel, seenSwitches } from './seen.ts';
 
 export type Look = { snapshot: Snapshot; problems: Problem[] };
 
 const shareMs = second;
 const looker = { caller: { actor: 'console', csrf: undefined }, requestId: 'console' };
 
+/** A channel that is paused as a whole stands for all its numbers. */
+const seenChannels = (app: OpsApp, items: readonly Channel[], notes: PauseNotes): SeenChannel[] => {
+  const whole = pauseOf(app, notes, 'whatsapp');
+  const all: SeenChannel[] = whole
+    ? [
+        {
+          ...{ name: 'WhatsApp', job: 'whatsapp.send', state: 'paused', since: null, error: null },
+          paused: whole,
+        },
+      ]
+    : [];
+  const shown = items.filter(
+    ({ status, channel }) => status !== 'not_configured' && !(whole && channel === 'whatsapp'),
+  );
+  return [
+    ...all,
+    ...shown.map((one) => {
+      const number = one.channel === 'telegram' ? undefined : one.id;
+      return seenChannel(one, pauseOf(app, notes, one.channel, number));
+    }),
+  ];
+};
+
 const look = async (app: OpsApp): Promise<Look> => {
   const one = async <B, P, Q, R>(route: OpsJsonRoute<B, P, Q, R>): Promise<R | undefined> => {
     const found = await attempt(() => ask(app, route, looker));
     return 'value' in found ? found.value : undefined;
   };
-  const [checked, alive, queues, channels, platform, capacity] = await Promise.all([
+  const [checked, alive, queues, channels, platform, capacity, notes] = await Promise.all([
     ...([one(health), one(processes), one(queuesNow)] as const),
     ...([one(channelsNow), one(platformNow), one(pendingCapacity)] as const),
+    pauseNotes(app, looker),
   ]);
   const snapshot: Snapshot = {
     ...{ checks: checked?.checks, processes: alive?.items, queues: queues?.items },
-    channels: channels?.items.filter(({ status }) => status !== 'not_configured').map(seenChannel),
+    channels: channels && seenChannels(app, channels.items, notes),
     switches: platform && seenSwitches(platform),
     capacityPending: capacity?.items.length,
   };
@@ -52,4 +77,5 @@ export const lookAround = (app: OpsApp): Promise<Look> => {
 export const standingOf = ({ problems }: Look): Standing => ({
   count: problems.filter(({ severity }) => severity !== 'note').length,
   worst: problems[0]?.severity,
+  away: problems.filter(({ about }) => about.startsWith('engine ')).map(({ text }) => text),
 });

@@ -101,7 +101,7 @@ export const purgeLetters = opsRoute({
   },
 });
 
-const run = opsRoute({
+export const run = opsRoute({
   ...{ method: 'GET', path: '/ops/api/runs/{id}' },
   summary: 'An order over dead letters: how many it has settled, and whether it runs.',
   params: idParams,

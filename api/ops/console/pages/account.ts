@@ -1,151 +1,136 @@
 // One account: what it is and has, what went wrong lately, and what operators may do with it.
-import {
-  creditOne,
-  oneAccount,
-  priceOne,
-  reinstateOne,
-  sharedNumberOne,
-  suspendOne,
-} from '../../routes/accounts.ts';
-import { moment, usd } from '../format.ts';
+import { oneAccount } from '../../routes/accounts.ts';
+import { count, moment, usd } from '../format.ts';
 import { type Html, html } from '../html.ts';
-import { consoleForm, type Form, opsPage, type Visit } from '../page.ts';
-import { actionForm, emptyNote, facts, field, select, table } from '../parts.ts';
+import { opsPage, type Visit } from '../page.ts';
+import {
+  actionForm,
+  askingButton,
+  emptyNote,
+  facts,
+  field,
+  named,
+  select,
+  table,
+} from '../parts.ts';
 import { stateOf } from './accounts.ts';
 
 type Account = Awaited<ReturnType<typeof oneAccount.handle>>;
 
+const limitsOf = ({ limits }: Account) => {
+  if (limits === null) return [['Limits', 'not known while Redis is away']] as const;
+  const { effective_policy: policy, eligibility } = limits;
+  return [
+    ['Tier', policy.tier],
+    [
+      'Sends',
+      `${count(policy.sustained_per_minute)} a minute, ${count(policy.burst_per_10_seconds)} in 10 s`,
+    ],
+    ['Kept from sending by', eligibility.blocked_by.join(', ').replaceAll('_', ' ') || 'nothing'],
+  ] as const;
+};
+
 const factsOf = (one: Account): Html =>
-  facts([
+  html`<div class="cards two"><section class="card" aria-label="Who it is">${facts([
     ['State', stateOf(one)],
-    ...(one.suspended_reason ? ([['Suspended for', one.suspended_reason]] as const) : []),
+    ...(one.suspended_reason
+      ? ([
+          ['Suspended for', named(one.suspended_reason)],
+          ['Suspended', moment(one.suspended_at)],
+        ] as const)
+      : []),
     ['E-mail', one.email],
     ['Phone', one.phone],
-    ['Company', one.company ?? '–'],
+    ['Company', one.company ? named(one.company) : '–'],
+    ['Customer since', moment(one.created_at)],
+    ['Id', html`<span class="mono">${one.id}</span>`],
+  ])}</section><section class="card" aria-label="What it has">${facts([
+    ['Balance', html`<strong>${usd(one.balance)}</strong>`],
     ['Plan', one.plan.replaceAll('_', ' ')],
-    ['Balance', usd(one.balance)],
-    ['Tier', one.limits?.effective_policy.tier ?? '–'],
-    ['Blocked by', one.limits?.eligibility.blocked_by.join(', ') || 'nothing'],
-    ['Second factor', one.mfa_enabled ? 'yes' : 'no'],
-    ['Webhook', one.has_webhook ? 'yes' : 'no'],
-    ['Since', moment(one.created_at)],
-  ]);
+    ...limitsOf(one),
+    ['Shared number', one.shared_number_paused ? 'kept off it' : 'allowed'],
+    ['Second factor', one.mfa_enabled ? 'on' : 'off'],
+    ['Webhook', one.has_webhook ? 'set' : 'none'],
+  ])}</section></div>`;
 
 const failures = (one: Account): Html =>
   one.recent_failures.length === 0
-    ? emptyNote('Nothing failed lately.')
+    ? emptyNote('Nothing failed within the last week.')
     : table(
-        'Messages that failed lately',
+        'Messages that failed within the last week, newest first',
         [
-          {
-            ...{ head: 'Message', names: true },
-            cell: ({ message_id: id }) => html`<a href="/ops/messages/${id}">${id}</a>`,
-          },
+          { head: 'When', names: true, cell: ({ created_at: at }) => moment(at) },
+          { head: 'Why', cell: ({ failure_reason: why }) => why?.replaceAll('_', ' ') ?? '–' },
           { head: 'Phone', cell: ({ phone }) => phone },
-          { head: 'Why', cell: ({ failure_reason: why }) => why ?? '–' },
-          { head: 'When', cell: ({ created_at: at }) => moment(at) },
+          {
+            head: 'Message',
+            cell: ({ message_id: id }) =>
+              html`<a class="mono" href="/ops/messages/${id}">${id}</a>`,
+          },
         ],
         one.recent_failures,
         ({ message_id: id }) => id,
       );
 
-const amount = html`<input name="amount" inputmode="decimal" required size="10">`;
+const at = (one: Account, verb: string): string => `/ops/accounts/${one.id}/${verb}`;
 
-const actions = (one: Account, csrf: string | undefined): Html => {
-  const at = (verb: string): string => `/ops/accounts/${one.id}/${verb}`;
-  const suspended = one.status === 'suspended';
-  const reason = field('Reason', html`<input name="reason" required maxlength="200">`);
-  return html`<h2>Access</h2>${
-    suspended
-      ? actionForm(csrf, at('reinstate'), html`<button>Reinstate</button>`)
-      : actionForm(csrf, at('suspend'), html`${reason}<button class="danger">Suspend</button>`)
+const access = (one: Account, csrf: string | undefined): Html => {
+  const reason = field(
+    'Reason, told to the customer’s webhook',
+    html`<input name="reason" required maxlength="200" autocomplete="off">`,
+  );
+  const off = one.shared_number_paused;
+  return html`${
+    one.status === 'suspended'
+      ? actionForm(csrf, at(one, 'reinstate'), html`<button class="main">Reinstate</button>`)
+      : actionForm(
+          csrf,
+          at(one, 'suspend'),
+          html`${reason}${askingButton('Suspend', { ask: `Suspend ${one.name}? Its keys and sessions are refused at once. Reason: {reason}`, yes: 'Suspend', as: 'danger' })}`,
+        )
   }${actionForm(
     csrf,
-    at('shared-number'),
-    html`<input type="hidden" name="paused" value="${one.shared_number_paused ? 'no' : 'yes'}"><button>${one.shared_number_paused ? 'Let it use the shared number again' : 'Keep it off the shared number'}</button>`,
-  )}
-<h2>Money</h2>${actionForm(
-    csrf,
-    at('credit'),
-    html`${select('kind', [
-      { value: 'deposit', text: 'Payment received' },
-      { value: 'adjust', text: 'Correction, up or down' },
-    ])}${field('USD', amount)}${field('Reference', html`<input name="reference" maxlength="60">`, 'Booked once under one reference.')}${field('Note', html`<input name="note" maxlength="200">`)}<button>Book</button>`,
-  )}
-<h2>Own prices</h2>${
-    one.prices.length === 0
-      ? emptyNote('It has none.')
-      : facts(one.prices.map(({ country, price }) => [country, usd(price ?? 0)] as const))
-  }${actionForm(
-    csrf,
-    at('price'),
-    html`${field('Country', html`<input name="country" required maxlength="2" size="3">`)}${field('USD a success', html`<input name="price" inputmode="decimal" size="10">`, 'Empty takes it away.')}<button>Set</button>`,
+    at(one, 'shared-number'),
+    html`<input type="hidden" name="paused" value="${off ? 'no' : 'yes'}"><button>${off ? 'Let it use the shared number again' : 'Keep it off the shared number'}</button>`,
   )}`;
 };
 
-const body = async ({ run, params, caller }: Visit): Promise<Html> => {
+const money = (one: Account, csrf: string | undefined): Html =>
+  actionForm(
+    csrf,
+    at(one, 'credit'),
+    html`${field(
+      'What',
+      select('kind', [
+        { value: 'deposit', text: 'Payment received' },
+        { value: 'adjust', text: 'Correction, up or down' },
+      ]),
+    )}${field('Amount, USD', html`<input name="amount" inputmode="decimal" required size="10" autocomplete="off">`)}${field('Reference', html`<input name="reference" maxlength="60" autocomplete="off">`, 'Booked once under one reference.')}${field('Note', html`<input name="note" maxlength="200" autocomplete="off">`)}${askingButton('Book', { ask: `Book {amount} USD for ${one.name}? Its balance is ${usd(one.balance)} now.`, yes: 'Book' })}`,
+  );
+
+const prices = (one: Account, csrf: string | undefined): Html =>
+  html`${
+    one.prices.length === 0
+      ? emptyNote('It pays what everybody pays.')
+      : facts(one.prices.map(({ country, price }) => [country, usd(price ?? 0)] as const))
+  }${actionForm(
+    csrf,
+    at(one, 'price'),
+    html`${field('Country', html`<input name="country" required maxlength="2" size="4" autocomplete="off">`, 'Two letters.')}${field('Price, USD a success', html`<input name="price" inputmode="decimal" size="10" autocomplete="off">`, 'Empty: the platform’s price again.')}<button>Set</button>`,
+  )}`;
+
+const body = async ({ run, params, caller }: Visit) => {
   const one = await run(oneAccount, { params: { id: params.id ?? '' } });
-  return html`<section id="facts" data-live>${factsOf(one)}</section>
-<h2>Failures</h2><section id="failures" data-live>${failures(one)}</section>
-${actions(one, caller.csrf)}`;
+  const content = html`<p class="crumb"><a href="/ops/accounts">All accounts</a> · <a href="/ops/audit?subject=${one.id}">What operators did to it</a></p>
+${factsOf(one)}
+<h2>Failures</h2><section id="failures">${failures(one)}</section>
+<h2>Access</h2><section id="access">${access(one, caller.csrf)}</section>
+<h2>Money</h2><section id="money">${money(one, caller.csrf)}</section>
+<h2>Own prices</h2><section id="prices">${prices(one, caller.csrf)}</section>`;
+  return { title: one.name, content };
 };
 
 export const accountPage = opsPage({
-  ...{ path: '/ops/accounts/{id}', menu: '/ops/accounts', everySeconds: 10, body },
-  title: ({ params }) => `Account ${params.id}`,
+  ...{ path: '/ops/accounts/{id}', menu: '/ops/accounts', title: 'An account' },
+  ...{ everySeconds: 10, body },
 });
-
-const textOf = (form: URLSearchParams, name: string): string => (form.get(name) ?? '').trim();
-const orNull = (text: string): string | null => (text === '' ? null : text);
-
-const accountForm = (
-  verb: string,
-  summary: string,
-  submit: (visit: Visit, form: URLSearchParams, params: { id: string }) => Promise<string>,
-) => {
-  const from: Form['from'] = ({ params }) => `/ops/accounts/${params.id}`;
-  return consoleForm({
-    ...{ path: `/ops/accounts/{id}/${verb}`, summary, from },
-    submit: async (visit, form) => {
-      const said = await submit(visit, form, { id: visit.params.id ?? '' });
-      return { said, to: from(visit, form) };
-    },
-  });
-};
-
-export const accountForms = [
-  accountForm('suspend', 'Suspends an account.', async ({ run }, form, params) => {
-    await run(suspendOne, { params, body: { reason: textOf(form, 'reason') } });
-    return 'Suspended: its keys and sessions are refused everywhere.';
-  }),
-  accountForm('reinstate', 'Takes an account back.', async ({ run }, _, params) => {
-    await run(reinstateOne, { params });
-    return 'Reinstated: its keys work again.';
-  }),
-  accountForm(
-    'shared-number',
-    'The shared number of an account.',
-    async ({ run }, form, params) => {
-      const paused = form.get('paused') === 'yes';
-      await run(sharedNumberOne, { params, body: { paused } });
-      return paused ? 'It is kept off the shared number.' : 'It uses the shared number again.';
-    },
-  ),
-  accountForm('credit', 'Books money.', async ({ run }, form, params) => {
-    const reference = textOf(form, 'reference');
-    const asked = {
-      ...{ kind: form.get('kind'), amount: Number(textOf(form, 'amount') || 'NaN') },
-      ...{ note: orNull(textOf(form, 'note')) },
-      ...(reference === '' ? {} : { reference }),
-    };
-    const done = await run(creditOne, { params, body: asked });
-    return `Booked as ${done.reference}.`;
-  }),
-  accountForm('price', 'Sets an account’s own price.', async ({ run }, form, params) => {
-    const price = orNull(textOf(form, 'price'));
-    const country = textOf(form, 'country').toUpperCase();
-    const asked = { country, price: price === null ? null : Number(price) };
-    await run(priceOne, { params, body: asked });
-    return `The price for ${country} is ${price === null ? 'the platform’s again' : `${price} USD`}.`;
-  }),
-];

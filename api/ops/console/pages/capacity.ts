@@ -3,27 +3,33 @@ import { pendingCapacity, reviewOne } from '../../routes/accounts.ts';
 import { count, moment } from '../format.ts';
 import { type Html, html } from '../html.ts';
 import { consoleForm, opsPage, type Visit } from '../page.ts';
-import { actionForm, emptyNote, facts, field } from '../parts.ts';
+import { actionForm, askingButton, emptyNote, facts, field, named } from '../parts.ts';
 import { section } from '../section.ts';
 
 type Request = Awaited<ReturnType<typeof pendingCapacity.handle>>['items'][number];
 
 const view = (one: Request, csrf: string | undefined): Html => {
   const to = `/ops/capacity/${one.account_id}/${one.id}`;
-  const note = field('Note', html`<input name="note" maxlength="500">`);
-  return html`<article data-key="${one.id}"><h2><a href="/ops/accounts/${one.account_id}">Account ${one.account_id}</a></h2>
+  const note = field('Note', html`<input name="note" maxlength="500" autocomplete="off">`);
+  return html`<article data-key="${one.id}"><h2><a class="mono" href="/ops/accounts/${one.account_id}">Account ${one.account_id}</a></h2>
 ${facts([
   ['Asked for, sends a minute', count(one.requested_sustained_per_minute)],
   ['Expected, a minute', count(one.expected_sustained_per_minute)],
   ['Expected peak, a minute', count(one.expected_peak_per_minute)],
-  ['Why', one.business_justification],
+  ['Why', named(one.business_justification)],
   ['Since', moment(one.created_at)],
 ])}
 ${actionForm(
   csrf,
   to,
-  html`${field('Grant, sends a minute', html`<input name="per_minute" type="number" min="301" value="${one.requested_sustained_per_minute}" required>`)}${note}<button name="word" value="grant">Approve</button>`,
-)}${actionForm(csrf, to, html`${note}<button name="word" value="reject" class="danger">Reject</button>`)}</article>`;
+  html`${field('Grant, sends a minute', html`<input name="per_minute" type="number" min="301" value="${one.requested_sustained_per_minute}" required>`)}${note}<input type="hidden" name="word" value="grant"><button class="main">Approve</button>`,
+  `approve ${one.id}`,
+)}${actionForm(
+  csrf,
+  to,
+  html`${note}<input type="hidden" name="word" value="reject">${askingButton('Reject', { ask: 'Reject this request? The customer is told.', yes: 'Reject', as: 'danger' })}`,
+  `reject ${one.id}`,
+)}</article>`;
 };
 
 const body = async ({ run, caller }: Visit): Promise<Html> =>
@@ -32,12 +38,13 @@ const body = async ({ run, caller }: Visit): Promise<Html> =>
     () => run(pendingCapacity),
     ({ items }) =>
       items.length === 0
-        ? emptyNote('No request waits.')
+        ? emptyNote('No request waits for a review.')
         : html`${items.map((one) => view(one, caller.csrf))}`,
   );
 
 export const capacityPage = opsPage({
-  ...{ path: '/ops/capacity', menu: '/ops/capacity', title: 'Capacity requests', body },
+  ...{ path: '/ops/capacity', menu: '/ops/capacity', title: 'Capacity requests' },
+  ...{ everySeconds: 10, body },
 });
 
 const review = consoleForm({
@@ -47,13 +54,13 @@ const review = consoleForm({
   submit: async ({ run, params }, form) => {
     const rejects = form.get('word') === 'reject';
     const note = (form.get('note') ?? '').trim();
-    const perMinute = rejects ? null : Number(form.get('per_minute') ?? 'NaN');
+    const perMinute = rejects ? null : Number(form.get('per_minute') || 'NaN');
     await run(reviewOne, {
       params: { id: params.id ?? '', request: params.request ?? '' },
       body: { per_minute: perMinute, note: note === '' ? null : note },
     });
     return {
-      said: rejects ? 'Rejected.' : `Approved: ${perMinute} sends a minute.`,
+      said: rejects ? 'Rejected.' : `Approved: ${count(perMinute ?? 0)} sends a minute.`,
       to: '/ops/capacity',
     };
   },

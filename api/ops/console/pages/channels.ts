@@ -1,83 +1,127 @@
 // The channels: how each number and the bot fare, what they are refused with, and pausing them.
 import { channelsNow, pauseChannel, resumeChannel } from '../../routes/channels.ts';
-import { count, moment, percent } from '../format.ts';
+import { clockTime, count, moment, percent } from '../format.ts';
 import { type Html, html } from '../html.ts';
 import { consoleForm, opsPage, type Visit } from '../page.ts';
-import { actionForm, badge, facts, type Tone } from '../parts.ts';
+import { actionForm, askingButton, badge, facts, field, named, type Tone } from '../parts.ts';
+import { type PauseNotes, pauseNotes, pauseOf } from '../paused.ts';
+import type { SeenChannel } from '../problems.ts';
 import { section } from '../section.ts';
-import { nameOf } from '../seen.ts';
-
-type Channel = Awaited<ReturnType<typeof channelsNow.handle>>['items'][number];
+import { type Channel, classWords, nameOf } from '../seen.ts';
 
 const tones: Record<Channel['status'], Tone> = {
-  ...{
-    ok: 'good',
-    degraded: 'warn',
-    paused: 'warn',
-    down: 'bad',
-    not_configured: 'plain',
-    unknown: 'plain',
-  },
+  ...{ ok: 'good', degraded: 'warn', paused: 'warn', down: 'bad' },
+  ...{ not_configured: 'plain', unknown: 'plain' },
 };
 
 type Hour = NonNullable<Channel['last_hour']>;
 
-const errorsOf = ({ errors }: Hour): Html =>
-  errors.length === 0
-    ? html`none`
-    : html`${errors.map(({ class: kind, code, count: n }, index) => `${index > 0 ? ', ' : ''}${code} ${kind} × ${n}`)}`;
+const errorsOf = ({ errors, unknown }: Hour): Html => {
+  const lines = [
+    ...errors.map(
+      ({ class: kind, code, count: n }) =>
+        html`<li>${count(n)} × ${code === 0 ? 'not reached' : code}, ${classWords[kind] ?? kind}</li>`,
+    ),
+    ...(unknown > 0 ? [html`<li>${count(unknown)} × no answer in time</li>`] : []),
+  ];
+  return lines.length === 0 ? html`none` : html`<ul class="bare">${lines}</ul>`;
+};
 
-const ms = (value: number | null): string => (value === null ? '–' : `${value} ms`);
+const latency = ({ p50_ms: half, p95_ms: most }: Hour): string =>
+  half === null || most === null ? '–' : `half within ${half} ms, 95 % within ${most} ms`;
 
 const lastHour = (hour: Hour) =>
   [
-    ['Calls in the last hour', count(hour.calls)],
+    ['Calls, last hour', count(hour.calls)],
     ['Accepted', hour.success_rate === null ? '–' : percent(hour.success_rate)],
-    ['Errors', errorsOf(hour)],
-    ['Latency, half and 95 of 100', `${ms(hour.p50_ms)}, ${ms(hour.p95_ms)}`],
+    ['Errors, last hour', errorsOf(hour)],
+    ['Latency', latency(hour)],
   ] as const;
 
-const pauseForm = (one: Channel, csrf: string | undefined): Html => {
-  const paused = one.status === 'paused';
-  const number = one.kind === 'own' ? one.id : '';
-  const what = html`<input type="hidden" name="channel" value="${one.channel}"><input type="hidden" name="number" value="${number}">`;
-  const note = paused
-    ? ''
-    : html`<label class="field"><span>Why</span><input name="note" maxlength="200"></label>`;
-  return actionForm(
-    csrf,
-    `/ops/channels/${paused ? 'resume' : 'pause'}`,
-    html`${what}${note}<button>${paused ? 'Resume' : 'Pause'}<span class="quiet"> ${nameOf(one)}</span></button>`,
+type Target = {
+  channel: Channel['channel'];
+  /** Undefined: the whole channel. */
+  number?: string;
+  name: string;
+  paused: SeenChannel['paused'];
+};
+
+const pauseForm = (target: Target, csrf: string | undefined): Html => {
+  const { channel, number, name, paused } = target;
+  const what = html`<input type="hidden" name="channel" value="${channel}">${number !== undefined && html`<input type="hidden" name="number" value="${number}">`}`;
+  const verb = paused ? 'resume' : 'pause';
+  const key = `${verb} ${channel} ${number ?? ''}`;
+  const label = html`${paused ? 'Resume' : 'Pause'}<span class="quiet"> ${name}</span>`;
+  const act = paused
+    ? html`<button class="main">${label}</button>`
+    : html`${field('Reason, for the others', html`<input name="note" maxlength="200" autocomplete="off">`)}${askingButton(label, { ask: `Pause ${name}? Nothing goes out over it; sends use the fallback or fail at once.`, yes: 'Pause' })}`;
+  return actionForm(csrf, `/ops/channels/${verb}`, html`${what}${act}`, key);
+};
+
+const pausedLine = (paused: SeenChannel['paused']): Html | '' =>
+  paused
+    ? html`<p class="why">Paused at ${clockTime(paused.at)} by ${named(paused.by)}${paused.reason && html`: ${named(paused.reason)}`}</p>`
+    : '';
+
+const broken = (one: Channel): string => {
+  if (one.broken_reason) return one.broken_reason;
+  if (one.breaker.state === 'ok') return 'closed: calls are made';
+  return one.breaker.state === 'unknown' ? '–' : `open: ${one.breaker.state}, calls are held back`;
+};
+
+const card = (one: Channel, target: Target, csrf: string | undefined, whole: boolean): Html => {
+  const { last_hour: hour } = one;
+  const status =
+    whole && one.status === 'paused' ? 'paused with all' : one.status.replace('_', ' ');
+  const ownPause = pauseForm(target, csrf);
+  return html`<article class="card" data-key="${one.id}"><h2>${nameOf(one)} ${badge(tones[one.status], status)}</h2>
+${whole ? '' : pausedLine(target.paused)}
+${facts([
+  ...(one.since === null ? [] : ([['In this state since', moment(one.since)]] as const)),
+  ...(one.account
+    ? ([
+        ['Account', html`<a href="/ops/accounts/${one.account.id}">${named(one.account.name)}</a>`],
+      ] as const)
+    : []),
+  ...(one.channel === 'whatsapp'
+    ? ([['Quality', one.quality_rating ?? 'not known']] as const)
+    : []),
+  ...(hour === null ? ([['Last hour', 'not known while Redis is away']] as const) : lastHour(hour)),
+  ['Breaker', broken(one)],
+])}${whole || one.status === 'not_configured' ? '' : ownPause}</article>`;
+};
+
+const allOfWhatsapp = (target: Target, csrf: string | undefined): Html =>
+  html`<article class="card wide" data-key="all"><h2>WhatsApp as a whole ${badge(target.paused ? 'warn' : 'good', target.paused ? 'paused' : 'on')}</h2>
+${pausedLine(target.paused) || html`<p class="why">The shared number and the numbers of all customers.</p>`}${pauseForm(target, csrf)}</article>`;
+
+const view = ({ app, caller }: Visit, items: readonly Channel[], notes: PauseNotes): Html => {
+  const csrf = caller.csrf;
+  const whole = pauseOf(app, notes, 'whatsapp');
+  const all: Target = { channel: 'whatsapp', name: 'WhatsApp as a whole', paused: whole };
+  const cards = items.map((one) => {
+    const own = one.channel === 'telegram' ? {} : { number: one.id };
+    const paused = pauseOf(app, notes, one.channel, own.number);
+    const target: Target = { channel: one.channel, name: nameOf(one), paused, ...own };
+    return card(one, target, csrf, one.channel === 'whatsapp' && whole !== null);
+  });
+  return html`<div class="cards">${allOfWhatsapp(all, csrf)}${cards}</div>`;
+};
+
+const body = (visit: Visit): Promise<Html> => {
+  const looker = { caller: visit.caller, requestId: 'console' };
+  return section(
+    'The channels',
+    () => Promise.all([visit.run(channelsNow), pauseNotes(visit.app, looker)]),
+    ([{ items }, notes]) => view(visit, items, notes),
   );
 };
-
-const channelView = (one: Channel, csrf: string | undefined): Html => {
-  const { last_hour: hour } = one;
-  return html`<article data-key="${one.id}"><h2>${nameOf(one)} ${badge(tones[one.status], one.status.replace('_', ' '))}</h2>
-${facts([
-  ['Since', one.since === null ? '–' : moment(one.since)],
-  [
-    'Account',
-    one.account
-      ? html`<a href="/ops/accounts/${one.account.id}">${one.account.name}</a>`
-      : 'the platform',
-  ],
-  ['Quality', one.quality_rating ?? '–'],
-  ...(hour === null ? ([['The last hour', 'not known: Redis is away']] as const) : lastHour(hour)),
-  ['Breaker', one.broken_reason ?? one.breaker.state],
-])}${one.status === 'not_configured' ? '' : pauseForm(one, csrf)}</article>`;
-};
-
-const body = async ({ run, caller }: Visit): Promise<Html> =>
-  html`<section id="all" data-live>${await section(
-    'The channels',
-    () => run(channelsNow),
-    ({ items }) => html`${items.map((one) => channelView(one, caller.csrf))}`,
-  )}</section>`;
 
 export const channelsPage = opsPage({
   ...{ path: '/ops/channels', menu: '/ops/channels', title: 'Channels', everySeconds: 3, body },
 });
+
+const titles: Record<string, string> = { whatsapp: 'WhatsApp', telegram: 'Telegram' };
 
 const switching = (verb: 'pause' | 'resume') =>
   consoleForm({
@@ -87,11 +131,12 @@ const switching = (verb: 'pause' | 'resume') =>
     submit: async ({ run }, form) => {
       const number = form.get('number') ?? '';
       const asked = {
-        ...{ channel: form.get('channel'), note: form.get('note') ?? '' },
+        ...{ channel: form.get('channel'), note: (form.get('note') ?? '').trim() },
         ...(number === '' ? {} : { number }),
       };
       await run(verb === 'pause' ? pauseChannel : resumeChannel, { body: asked });
-      const what = number === '' ? asked.channel : `number ${number}`;
+      const channel = titles[asked.channel ?? ''] ?? '';
+      const what = number === '' ? channel : `${channel} number ${number}`;
       const said = verb === 'pause' ? `${what} is paused.` : `${what} sends again.`;
       return { said, to: '/ops/channels' };
     },

@@ -1,203 +1,127 @@
-// Dead letters: which jobs have some, why, and giving them back to work or throwing them away.
+// Dead letters: which jobs have some, why they died, and how the orders over them go.
+import { second } from '../../../../lib/kernel/clock.ts';
+import type { OpsApp } from '../../../../lib/ops-app.ts';
 import { auditLog } from '../../routes/audit.ts';
-import { deadLetters, purgeLetters, redriveLetters, stopRun } from '../../routes/dead.ts';
+import { deadLetters } from '../../routes/dead.ts';
 import { queuesNow } from '../../routes/queues.ts';
-import { count, counted, duration, moment } from '../format.ts';
+import { count, counted, duration } from '../format.ts';
 import { type Html, html } from '../html.ts';
-import { consoleForm, opsPage, type Visit } from '../page.ts';
-import { actionForm, badge, emptyNote, field, select, table } from '../parts.ts';
-import { section } from '../section.ts';
-
-type Dead = Awaited<ReturnType<typeof deadLetters.handle>>;
-type Letter = Dead['items'][number];
-type Run = Awaited<ReturnType<typeof auditLog.handle>>['items'][number];
+import { opsPage, type Visit } from '../page.ts';
+import { emptyNote, table } from '../parts.ts';
+import { attempt, notShown, section } from '../section.ts';
+import { lookAround } from '../snapshot.ts';
+import { type Dead, letterForm } from './letters.ts';
+import { running, runTable } from './orders.ts';
 
 export const deadPage = opsPage({
   ...{ path: '/ops/dead', menu: '/ops/dead', title: 'Dead letters', everySeconds: 3 },
   body: async ({
     run,
-  }) => html`<p>A dead letter is a job that was given up. Nothing throws it away but you.</p>
-<section id="all" data-live>${await section(
-    'The dead letters',
-    () => run(queuesNow),
-    ({ items }) => {
-      const some = items.filter(({ dead }) => dead > 0);
-      if (some.length === 0) return emptyNote('There are no dead letters.');
-      return table(
-        'Jobs with dead letters',
-        [
-          {
-            ...{ head: 'Job', names: true },
-            cell: ({ job }) => html`<a href="/ops/dead/${job}">${job}</a>`,
-          },
-          { head: 'Dead letters', figures: true, cell: ({ dead }) => count(dead) },
-        ],
-        some,
-        ({ job }) => job,
-      );
-    },
-  )}</section>`,
+  }) => html`<p class="lead">A dead letter is a job that was given up. Nothing throws it away but you.</p>
+${await section(
+  'The dead letters',
+  () => run(queuesNow),
+  ({ items }) => {
+    const some = items.filter(({ dead }) => dead > 0);
+    if (some.length === 0) return emptyNote('There are no dead letters.');
+    return table(
+      'Jobs with dead letters',
+      [
+        {
+          ...{ head: 'Job', names: true },
+          cell: ({ job }) => html`<a href="/ops/dead/${job}">${job}</a>`,
+        },
+        { head: 'Dead letters', figures: true, cell: ({ dead }) => count(dead) },
+      ],
+      some,
+      ({ job }) => job,
+    );
+  },
+)}`,
 });
 
-const letterTable = (items: readonly Letter[]): Html =>
-  table(
-    'Dead letters, oldest first',
-    [
-      {
-        head: 'Pick',
-        cell: ({ id }) =>
-          html`<input type="checkbox" name="id" value="${id}" aria-label="Letter ${id}">`,
-      },
-      { head: 'Reason', names: true, cell: ({ reason }) => reason },
-      { head: 'Attempts', figures: true, cell: ({ attempts }) => count(attempts) },
-      {
-        ...{ head: 'Errors', as: 'wide' },
-        cell: (one) =>
-          html`${one.first_error ?? '–'}${
-            one.last_error && one.last_error !== one.first_error
-              ? html`<br><small>last: ${one.last_error}</small>`
-              : ''
-          }`,
-      },
-      {
-        ...{ head: 'Age', figures: true },
-        cell: ({ age_ms: age }) => (age === null ? '–' : duration(age)),
-      },
-      {
-        ...{ head: 'Payload', as: 'wide' },
-        cell: ({ payload, request_id: request }) =>
-          html`<details><summary>Show</summary><pre>${JSON.stringify(payload, null, 2)}</pre><small>request ${request ?? '–'}</small></details>`,
-      },
-    ],
-    items,
-    ({ id }) => id,
-  );
+const tab = (given: { job: string; reason: string; here: string; text: string }): Html =>
+  html`<li><a href="/ops/dead/${given.job}${given.reason && `?reason=${encodeURIComponent(given.reason)}`}"${given.reason === given.here && html` aria-current="true"`}>${given.text}</a></li>`;
 
-const reasonOptions = ({ reasons }: Dead) => [
-  { value: '', text: 'for any reason' },
-  ...Object.entries(reasons).map(([reason, n]) => ({ value: reason, text: `${reason} (${n})` })),
-];
-
-const orders = (dead: Dead, csrf: string | undefined): Html => {
-  const rate = field(
-    'A second',
-    html`<input name="per_second" type="number" min="1" max="5000" value="200" required>`,
-  );
-  const which = html`<fieldset class="line"><legend>Which</legend>
-<label><input type="radio" name="which" value="all" checked> all</label>
-<label><input type="radio" name="which" value="picked"> picked <span data-ticked></span></label>
-${select('reason', reasonOptions(dead))}</fieldset>`;
-  const form = html`<div class="line">${which}${rate}<button>Redrive</button></div>${letterTable(dead.items)}`;
-  return html`<p>${counted(dead.total, 'dead letter')}${
-    dead.total > dead.items.length ? `; the oldest ${count(dead.items.length)} are shown` : ''
-  }.</p>
-<form method="post" action="/ops/dead/${dead.job}/redrive" data-ticks><input type="hidden" name="csrf" value="${csrf ?? ''}">${form}</form>
-<h2>Throw away</h2>${actionForm(
-    csrf,
-    `/ops/dead/${dead.job}/purge`,
-    html`${select('reason', reasonOptions(dead))}${field(
-      `Type ${dead.job} to confirm`,
-      html`<input name="confirm" autocomplete="off" required>`,
-    )}<button class="danger">Purge</button>`,
-  )}`;
-};
-
-const tones = {
-  running: 'plain',
-  done: 'good',
-  stopped: 'warn',
-  failed: 'bad',
-  interrupted: 'bad',
-};
-
-const runRow = (csrf: string | undefined, job: string, one: Run): Html =>
-  html`${badge((tones as Record<string, 'plain'>)[one.status] ?? 'plain', one.status)}${
-    one.status === 'running'
-      ? actionForm(
-          csrf,
-          `/ops/dead/${job}/stop/${one.id}`,
-          html`<button class="plain">Stop</button>`,
-        )
-      : ''
+const reasonTabs = ({ job, reasons, scanned, total }: Dead, here: string): Html => {
+  const some = Object.entries(reasons).sort(([, one], [, other]) => other - one);
+  if (some.length < 2 && here === '') return html``;
+  const names =
+    some.some(([reason]) => reason === here) || here === '' ? some : [...some, [here, 0] as const];
+  return html`<ul class="tabs" aria-label="Reasons">${tab({ job, here, reason: '', text: `All ${count(total)}` })}${names.map(([reason, n]) => tab({ job, here, reason, text: `${reason} ${count(n)}` }))}</ul>${
+    scanned < total ? html`<p class="note">Reasons of the oldest ${count(scanned)}.</p>` : ''
   }`;
+};
 
-const runTable = (items: readonly Run[], job: string, csrf: string | undefined): Html =>
-  items.length === 0
-    ? emptyNote('No orders yet.')
-    : table(
-        'Orders over these letters, newest first',
-        [
-          { head: 'When', names: true, cell: ({ at }) => moment(at) },
-          { head: 'Order', cell: ({ action }) => action },
-          { head: 'By', cell: ({ actor }) => actor },
-          { head: 'Settled', figures: true, cell: ({ affected }) => count(affected ?? 0) },
-          { head: 'State', cell: (one) => runRow(csrf, job, one) },
-        ],
-        items,
-        ({ id }) => id,
-      );
+/** What is redriven to a channel that sends nothing fails at once: said before somebody does it. */
+const warning = async ({ app }: Visit, job: string): Promise<Html | ''> => {
+  const { snapshot } = await lookAround(app);
+  const channel = snapshot.channels?.find((one) => one.job === job && one.paused);
+  return channel
+    ? html`<p class="alarm">${channel.name} is paused: what is redriven now fails at once. <a href="/ops/channels">Resume it</a> first.</p>`
+    : '';
+};
 
-const body = async ({ run, params, caller }: Visit): Promise<Html> => {
+const summary = ({ total, oldest_at: oldest }: Dead, now: number): Html =>
+  html`<p class="lead"><strong>${counted(total, 'dead letter')}</strong>${
+    oldest === null
+      ? ''
+      : `, the oldest dead for ${duration(Math.max(0, now - Date.parse(oldest)))}`
+  }.</p>`;
+
+/** The most one look brings; pages are cut from it. */
+const lookMost = 500;
+/** A look takes up to two thousand letters in hand for a moment: pages share it until their number changes. */
+const lookGoodMs = 20 * second;
+
+type Look = { at: number; total: number; dead: Dead };
+const looks = new WeakMap<OpsApp, Map<string, Look>>();
+
+const looked = async ({ app, run }: Visit, job: string, reason: string): Promise<Dead> => {
+  const known = looks.get(app) ?? new Map<string, Look>();
+  looks.set(app, known);
+  const { items } = await run(queuesNow);
+  const total = items.find((one) => one.job === job)?.dead ?? 0;
+  const before = known.get(`${job} ${reason}`);
+  const at = app.clock.now();
+  if (before && before.total === total && at - before.at < lookGoodMs) return before.dead;
+  const query = { limit: lookMost, ...(reason ? { reason } : {}) };
+  const dead = await run(deadLetters, { params: { job }, query });
+  known.set(`${job} ${reason}`, { at, total, dead });
+  return dead;
+};
+
+const letters = async (visit: Visit, job: string): Promise<Html> => {
+  const { app, query, caller } = visit;
+  const reason = query.get('reason') ?? '';
+  const found = await attempt(() => looked(visit, job, reason));
+  if ('why' in found) return notShown('The dead letters', found.why);
+  const dead = found.value;
+  if (dead.total === 0) return emptyNote('There are no dead letters.');
+  const page = Math.max(1, Math.floor(Number(query.get('page') ?? 1)) || 1);
+  return html`${summary(dead, app.clock.now())}${await warning(visit, job)}${reasonTabs(dead, reason)}${letterForm(dead, { reason, page, csrf: caller.csrf })}`;
+};
+
+const body = async (visit: Visit) => {
+  const { run, params, caller } = visit;
   const job = params.job ?? '';
-  const letters = await section(
-    'The dead letters',
-    () => run(deadLetters, { params: { job } }),
-    (dead) =>
-      dead.total === 0 ? emptyNote('There are no dead letters.') : orders(dead, caller.csrf),
-  );
-  const runs = await section(
-    'The orders',
-    () => run(auditLog, { query: { subject: job, limit: 10 } }),
-    ({ items }) => runTable(items, job, caller.csrf),
-  );
-  return html`<section id="letters" data-live>${letters}</section>
-<h2>Orders</h2><section id="runs" data-live>${runs}</section>`;
+  const orders = await attempt(() => run(auditLog, { query: { subject: job, limit: 10 } }));
+  const now =
+    'value' in orders ? orders.value.items.find(({ status }) => status === 'running') : undefined;
+  // Looks wait for an order that has letters in hand: while one runs, it is what there is to see.
+  const first = now
+    ? await section(
+        'The order',
+        () => running(visit, job, now.id),
+        (shown) => shown,
+      )
+    : await letters(visit, job);
+  const content = html`<p class="crumb"><a href="/ops/dead">All dead letters</a> · <a href="/ops/queues/${job}">The queue</a></p><section id="letters">${first}</section>
+<h2>Orders</h2><section id="runs">${'value' in orders ? runTable(orders.value.items, job, caller.csrf) : notShown('The orders', orders.why)}</section>`;
+  return { title: `Dead letters of ${job}`, content };
 };
 
 export const deadJobPage = opsPage({
-  ...{ path: '/ops/dead/{job}', menu: '/ops/dead', everySeconds: 3, body },
-  title: ({ params }) => `Dead letters of ${params.job}`,
+  ...{ path: '/ops/dead/{job}', menu: '/ops/dead', title: 'Dead letters of a job' },
+  ...{ everySeconds: 3, body },
 });
-
-const jobOf = ({ params }: Visit): string => params.job ?? '';
-const pageOf = (visit: Visit): string => `/ops/dead/${jobOf(visit)}`;
-
-const chosen = (form: URLSearchParams) => ({
-  ...(form.get('which') === 'picked' ? { ids: form.getAll('id') } : {}),
-  ...(form.get('reason') ? { reason: form.get('reason') } : {}),
-});
-
-const redriveForm = consoleForm({
-  path: '/ops/dead/{job}/redrive',
-  summary: 'Gives dead letters back to work.',
-  from: pageOf,
-  submit: async (visit, form) => {
-    const perSecond = Number(form.get('per_second') ?? 200);
-    const body = { ...chosen(form), per_second: perSecond };
-    await visit.run(redriveLetters, { params: { job: jobOf(visit) }, body });
-    return { said: `Redriving, ${perSecond} a second at most.`, to: pageOf(visit) };
-  },
-});
-
-const purgeForm = consoleForm({
-  path: '/ops/dead/{job}/purge',
-  summary: 'Throws dead letters away.',
-  from: pageOf,
-  submit: async (visit, form) => {
-    const body = { ...chosen(form), confirm: form.get('confirm') ?? '' };
-    await visit.run(purgeLetters, { params: { job: jobOf(visit) }, body });
-    return { said: 'Throwing them away.', to: pageOf(visit) };
-  },
-});
-
-const stopForm = consoleForm({
-  path: '/ops/dead/{job}/stop/{id}',
-  summary: 'Ends an order over dead letters.',
-  from: pageOf,
-  submit: async (visit) => {
-    await visit.run(stopRun, { params: { id: visit.params.id ?? '' } });
-    return { said: 'Stopping; what is not settled stays dead.', to: pageOf(visit) };
-  },
-});
-
-export const deadForms = [redriveForm, purgeForm, stopForm];

@@ -42,13 +42,13 @@ const body = async ({ caller, query, run }: Visit): Promise<Html> => {
   return html`${actionForm(
     caller.csrf,
     '/ops/messages/search',
-    html`${field('Message id, whole phone number or request id', html`<input name="q" required maxlength="100" autocomplete="off">`)}<button>Look up</button>`,
+    html`${field('Message id, whole phone number or request id', html`<input name="q" required maxlength="100" size="34" autocomplete="off">`)}<button>Look up</button>`,
   )}
-${query.has('ids') ? (items.length === 0 ? emptyNote('Nothing was found.') : listed(items)) : ''}`;
+${query.has('ids') ? (items.length === 0 ? emptyNote('No message has this id, phone number or request id.') : listed(items)) : emptyNote('A phone number is written whole, with + and country code: +14155550100.')}`;
 };
 
 export const messagesPage = opsPage({
-  ...{ path: '/ops/messages', menu: '/ops/messages', title: 'Messages', body },
+  ...{ path: '/ops/messages', menu: '/ops/messages', title: 'Messages', everySeconds: 10, body },
 });
 
 const lookUp = consoleForm({
@@ -59,16 +59,17 @@ const lookUp = consoleForm({
     const { items } = await run(searchMessages, { body: { q: form.get('q') ?? '' } });
     const [only] = items;
     if (only && items.length === 1) {
-      return { said: 'One message was found.', to: `/ops/messages/${only.message_id}` };
+      return { to: `/ops/messages/${only.message_id}` };
     }
     const ids = items.map(({ message_id: id }) => id).join(',');
-    return { said: `${items.length} messages were found.`, to: `/ops/messages?ids=${ids}` };
+    return { to: `/ops/messages?ids=${ids}` };
   },
 });
 
 export const messageForms = [lookUp];
 
-const messageView = ({ message, steps }: Found): Html => html`${facts([
+const messageView = ({ message, steps }: Found): Html => html`<section class="card">${facts([
+  ['Message', html`<span class="mono">${message.message_id}</span>`],
   ['State', stateOf(message)],
   ['Phone', message.phone ?? '–'],
   [
@@ -78,13 +79,13 @@ const messageView = ({ message, steps }: Found): Html => html`${facts([
   ['Channel', message.channel ?? '–'],
   ['Mode', message.mode ?? '–'],
   ['Request', html`<span class="mono">${message.request_id}</span>`],
-  ['Failure', message.failure_reason ?? '–'],
-])}
+  ['Failure', message.failure_reason?.replaceAll('_', ' ') ?? '–'],
+])}</section>
 <h2>What happened</h2>${table(
   'Timeline',
   [
     { head: 'When', names: true, cell: ({ at }) => moment(at) },
-    { head: 'Step', cell: ({ type }) => type },
+    { head: 'Step', cell: ({ type }) => type.replaceAll('_', ' ') },
     {
       ...{ head: 'More', as: 'wide' },
       cell: ({ at, type, ...more }) =>
@@ -101,8 +102,9 @@ const messageView = ({ message, steps }: Found): Html => html`${facts([
 )}`;
 
 export const messagePage = opsPage({
-  ...{ path: '/ops/messages/{id}', menu: '/ops/messages', everySeconds: 5 },
-  title: ({ params }) => `Message ${params.id}`,
-  body: async ({ run, params }) =>
-    html`<section id="message" data-live>${messageView(await run(oneMessage, { params: { id: params.id ?? '' } }))}</section>`,
+  ...{ path: '/ops/messages/{id}', menu: '/ops/messages', title: 'A message', everySeconds: 5 },
+  body: async ({ run, params }) => {
+    const found = await run(oneMessage, { params: { id: params.id ?? '' } });
+    return { title: `Message to ${found.message.phone ?? 'a phone'}`, content: messageView(found) };
+  },
 });

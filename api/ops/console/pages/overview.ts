@@ -1,10 +1,13 @@
 // The first page: what is wrong, worst first, then the figures of the whole house.
+import { queuesNow } from '../../routes/queues.ts';
 import { count } from '../format.ts';
 import { type Html, html } from '../html.ts';
 import { opsPage } from '../page.ts';
 import { badge, type Tone } from '../parts.ts';
 import type { Problem, Severity, Snapshot } from '../problems.ts';
+import { section } from '../section.ts';
 import { lookAround } from '../snapshot.ts';
+import { queueTable } from './queues.ts';
 
 const tones: Record<Severity, [Tone, string]> = {
   urgent: ['bad', 'Urgent'],
@@ -20,11 +23,11 @@ const problemList = (problems: readonly Problem[]): Html =>
     ? html`<p class="fine">Nothing is wrong: engines answer, processes are alive, queues flow.</p>`
     : html`<ul class="problems">${problems.map(problemItem)}</ul>`;
 
-// Said aloud when it changes, without figures that change all the time.
-const spoken = (problems: readonly Problem[]): string =>
-  problems.length === 0
-    ? 'Nothing is wrong.'
-    : `Problems: ${problems.map(({ about, severity }) => `${severity}, ${about}`).join('; ')}.`;
+/** Said aloud when it changes: what is urgent, without figures that change all the time. */
+const spoken = (problems: readonly Problem[]): string => {
+  const urgent = problems.filter(({ severity }) => severity === 'urgent');
+  return urgent.length === 0 ? '' : `Urgent: ${urgent.map(({ about }) => about).join('; ')}.`;
+};
 
 const tile = (term: string, value: string, href: string): Html =>
   html`<div><dt><a href="${href}">${term}</a></dt><dd>${value}</dd></div>`;
@@ -36,9 +39,9 @@ const tiles = ({ processes, queues }: Snapshot): Html => {
   const retrying = queues?.map(({ waiting }) => sum(waiting.map(({ ready }) => ready)));
   const shown = (value: number | undefined): string => (value === undefined ? '–' : count(value));
   return html`<dl class="figures">
-${tile('Jobs that wait', shown(queues && sum(queues.map(({ ready }) => ready))), '/ops/queues')}
+${tile('Waiting', shown(queues && sum(queues.map(({ ready }) => ready))), '/ops/queues')}
 ${tile('In hand', shown(queues && sum(queues.map(({ unacked }) => unacked ?? 0))), '/ops/queues')}
-${tile('Waiting for another try', shown(retrying && sum(retrying)), '/ops/queues')}
+${tile('Retrying', shown(retrying && sum(retrying)), '/ops/queues')}
 ${tile('Dead letters', shown(queues && sum(queues.map(({ dead }) => dead))), '/ops/dead')}
 ${tile('Processes alive', shown(alive?.length), '/ops/processes')}
 </dl>`;
@@ -46,10 +49,19 @@ ${tile('Processes alive', shown(alive?.length), '/ops/processes')}
 
 export const overviewPage = opsPage({
   ...{ path: '/ops', menu: '/ops', title: 'Overview', everySeconds: 2 },
-  body: async ({ app }) => {
-    const { snapshot, problems } = await lookAround(app);
-    return html`<p class="quiet" role="status" id="spoken" data-live>${spoken(problems)}</p>
-<section id="problems" data-live aria-label="What is wrong">${problemList(problems)}</section>
-<h2>At a glance</h2><div id="tiles" data-live>${tiles(snapshot)}</div>`;
+  body: async ({ app, run }) => {
+    // At the same time: then both share one look at the broker.
+    const [{ snapshot, problems }, queues] = await Promise.all([
+      lookAround(app),
+      section(
+        'The queues',
+        () => run(queuesNow),
+        ({ items }) => queueTable(items),
+      ),
+    ]);
+    return html`<p class="quiet" role="status" id="spoken">${spoken(problems)}</p>
+<section id="problems" aria-label="What is wrong">${problemList(problems)}</section>
+<h2>At a glance</h2><div id="tiles">${tiles(snapshot)}</div>
+<h2>Queues</h2><section id="queues">${queues}</section>`;
   },
 });

@@ -1,6 +1,6 @@
 // Which processes there are, how they feel, what they do, whose clock is off; and the engines they stand on.
 import { health, processes } from '../../routes/overview.ts';
-import { counted, duration, figure, megabytes, moment, percent } from '../format.ts';
+import { count, counted, duration, figure, megabytes, moment, percent } from '../format.ts';
 import { type Html, html } from '../html.ts';
 import { opsPage, type Visit } from '../page.ts';
 import { badge, emptyNote, table } from '../parts.ts';
@@ -30,6 +30,15 @@ const enginesView = ({ checks }: Health): Html =>
     ([name]) => name,
   );
 
+/** What somebody should look at comes first. */
+const rank = ({ state, connected }: Process): number => {
+  if (state !== 'alive') return 0;
+  return connected.redis && connected.rabbitmq ? 2 : 1;
+};
+
+const byTrouble = (one: Process, other: Process): number =>
+  rank(one) - rank(other) || one.id.localeCompare(other.id);
+
 const stateOf = ({ state, silent_ms: silent, connected }: Process): Html => {
   if (state !== 'alive') return badge('bad', `silent for ${duration(silent)}`);
   if (!connected.redis) return badge('warn', 'no Redis');
@@ -48,6 +57,9 @@ const doingOf = ({ doing }: Process): string => {
 const offset = (ms: number | null): string =>
   ms === null ? '–' : `${ms > 0 ? '+' : ms < 0 ? '−' : ''}${Math.abs(ms)} ms`;
 
+const clocks = ({ clock_offsets_ms: { redis, mysql } }: Process): Html =>
+  html`<span class="clock">Redis ${offset(redis)}</span> <span class="clock">MySQL ${offset(mysql)}</span>`;
+
 const processTable = (items: readonly Process[]): Html =>
   items.length === 0
     ? emptyNote('No process has reported in the last ten minutes.')
@@ -55,43 +67,39 @@ const processTable = (items: readonly Process[]): Html =>
         'Processes',
         [
           {
-            head: 'Process',
-            names: true,
-            cell: (one) => html`${one.name} <small class="mono">${one.host}:${one.pid}</small>`,
+            ...{ head: 'Process', names: true, as: 'wide' },
+            cell: (one) =>
+              html`${one.name} <small>${one.version}</small> <small class="mono">${one.host}:${one.pid}</small>`,
           },
           { head: 'State', cell: stateOf },
-          { head: 'Doing', as: 'wide', cell: doingOf },
-          { head: 'Version', cell: (one) => one.version },
+          { head: 'Doing', cell: doingOf },
           { head: 'Since', cell: (one) => moment(one.started_at) },
           { head: 'Memory', figures: true, cell: (one) => megabytes(one.rss_bytes) },
           { head: 'CPU', figures: true, cell: (one) => percent(one.cpu) },
           {
-            head: 'Loop delay p99',
+            head: 'Loop delay',
             figures: true,
             cell: (one) => `${figure(one.event_loop_p99_ms)} ms`,
           },
-          {
-            head: 'Clock: Redis',
-            figures: true,
-            cell: (one) => offset(one.clock_offsets_ms.redis),
-          },
-          {
-            head: 'Clock: MySQL',
-            figures: true,
-            cell: (one) => offset(one.clock_offsets_ms.mysql),
-          },
+          { head: 'Clocks', cell: clocks },
         ],
-        items,
+        items.toSorted(byTrouble),
         ({ id }) => id,
       );
 
-const body = async ({ run }: Visit): Promise<Html> => html`<section id="all" data-live>
+const counts = (items: readonly Process[]): Html => {
+  const alive = items.filter(({ state }) => state === 'alive');
+  const lost = items.length - alive.length;
+  return html`<p class="lead"><strong>${count(alive.length)} alive</strong>${lost > 0 ? `, ${count(lost)} silent` : ''}. A process that falls silent is shown for ten minutes. CPU is a share of one core; 99 of 100 turns of the event loop were not later than the loop delay; a clock with + is ahead of the process’s.</p>`;
+};
+
+const body = async ({ run }: Visit): Promise<Html> => html`<section id="all">
 ${await section(
   'The processes',
   () => run(processes),
-  ({ items }) => processTable(items),
+  ({ items }) => html`${counts(items)}${processTable(items)}`,
 )}</section>
-<h2 id="engines">Engines</h2><section id="engine-list" data-live>${await section('The engines', () => run(health), enginesView)}</section>`;
+<h2 id="engines">Engines</h2>${await section('The engines', () => run(health), enginesView)}`;
 
 export const processesPage = opsPage({
   ...{ path: '/ops/processes', menu: '/ops/processes', title: 'Processes', everySeconds: 2, body },

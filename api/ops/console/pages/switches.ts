@@ -10,12 +10,25 @@ import {
 import { counted, moment, usd } from '../format.ts';
 import { type Html, html } from '../html.ts';
 import { consoleForm, opsPage, type Visit } from '../page.ts';
-import { actionForm, badge, emptyNote, field, select, table } from '../parts.ts';
+import { actionForm, askingButton, badge, emptyNote, field, select, table } from '../parts.ts';
 import { section } from '../section.ts';
+import { amountOf, textOf } from './account-forms.ts';
 
 type Platform = Awaited<ReturnType<typeof platformNow.handle>>;
 
 const titles = { shared_number: 'Shared number', trial: 'Free trial' } as const;
+
+const effects = {
+  shared_number: 'Sends over the shared number are refused for every customer.',
+  trial: 'Nobody sends for free any more.',
+} as const;
+
+const switchButton = (name: keyof typeof titles, paused: boolean): Html => {
+  const label = html`${paused ? 'Resume' : 'Pause'}<span class="quiet"> ${titles[name]}</span>`;
+  return paused
+    ? html`<button class="main">${label}</button>`
+    : askingButton(label, { ask: `Pause: ${titles[name]}? ${effects[name]}`, yes: 'Pause' });
+};
 
 const pauses = ({ switches }: Platform, csrf: string | undefined): Html =>
   table(
@@ -33,7 +46,8 @@ const pauses = ({ switches }: Platform, csrf: string | undefined): Html =>
           actionForm(
             csrf,
             '/ops/switches/pause',
-            html`<input type="hidden" name="name" value="${name}"><input type="hidden" name="paused" value="${paused ? 'no' : 'yes'}"><button>${paused ? 'Resume' : 'Pause'}<span class="quiet"> ${titles[name]}</span></button>`,
+            html`<input type="hidden" name="name" value="${name}"><input type="hidden" name="paused" value="${paused ? 'no' : 'yes'}">${switchButton(name, paused)}`,
+            `${paused ? 'resume' : 'pause'} ${name}`,
           ),
       },
     ],
@@ -42,7 +56,7 @@ const pauses = ({ switches }: Platform, csrf: string | undefined): Html =>
   );
 
 const prices = ({ prices: all, default_price: standard }: Platform): Html =>
-  html`<p>Everywhere else ${usd(standard)} a success.</p>${
+  html`<p class="lead">Everywhere else <strong>${usd(standard)}</strong> a success.</p>${
     all.length === 0
       ? emptyNote('No country has a price of its own.')
       : table(
@@ -74,30 +88,32 @@ const held = ({ pumping_guard: { held: all } }: Platform): Html =>
         ({ prefix }) => prefix,
       );
 
+const guardModes = [
+  { value: 'off', text: 'off: looks at nothing' },
+  { value: 'shadow', text: 'shadow: notes, refuses nobody' },
+  { value: 'enforce', text: 'enforce: refuses held prefixes' },
+];
+
 const view = (platform: Platform, csrf: string | undefined): Html => html`${pauses(platform, csrf)}
 <h2>Countries of the shared number</h2>${actionForm(
   csrf,
   '/ops/switches/countries',
-  html`${field('Two letters each, with commas', html`<input name="countries" value="${platform.shared_countries.join(',')}">`, 'Empty: all countries.')}<button>Set</button>`,
+  html`${field('Countries, two letters each', html`<input name="countries" value="${platform.shared_countries.join(', ')}" size="34" autocomplete="off">`, 'Empty: all countries.')}<button>Set</button>`,
 )}
 <h2>Guard against pumping</h2>${actionForm(
   csrf,
   '/ops/switches/guard',
   html`${field(
     'Mode',
-    select(
-      'mode',
-      ['off', 'shadow', 'enforce'].map((value) => ({ value, text: value })),
-      platform.pumping_guard.mode,
-    ),
+    select('mode', guardModes, platform.pumping_guard.mode),
   )}<button>Set</button>`,
 )}${held(platform)}
 <h2>Prices</h2>${prices(platform)}${actionForm(
   csrf,
   '/ops/switches/price',
-  html`${field('Country', html`<input name="country" required maxlength="2" size="3">`)}${field('Price, USD', html`<input name="price" inputmode="decimal" size="10">`, 'Empty: not sold.')}${field('Cost, USD', html`<input name="cost" inputmode="decimal" size="10" required>`)}<button>Set</button>`,
+  html`${field('Country', html`<input name="country" required maxlength="2" size="4" autocomplete="off">`, 'Two letters.')}${field('Price, USD', html`<input name="price" inputmode="decimal" size="10" autocomplete="off">`, 'Empty: not sold.')}${field('Cost, USD', html`<input name="cost" inputmode="decimal" size="10" required autocomplete="off">`)}<button>Set</button>`,
 )}
-<h2 id="books">Books</h2><p>Compares balances, ledger, messages, TOTP log and payments; changes nothing.</p>${actionForm(csrf, '/ops/switches/books', html`<button>Prove the books</button>`)}`;
+<h2 id="books">Books</h2><p class="lead">Compares balances, ledger, messages, TOTP log and payments; changes nothing.</p>${actionForm(csrf, '/ops/switches/books', html`<button>Prove the books</button>`)}`;
 
 const body = async ({ run, caller }: Visit): Promise<Html> =>
   section(
@@ -107,7 +123,8 @@ const body = async ({ run, caller }: Visit): Promise<Html> =>
   );
 
 export const switchesPage = opsPage({
-  ...{ path: '/ops/switches', menu: '/ops/switches', title: 'Switches and prices', body },
+  ...{ path: '/ops/switches', menu: '/ops/switches', title: 'Switches and prices' },
+  ...{ everySeconds: 5, body },
 });
 
 const platformForm = (
@@ -119,8 +136,6 @@ const platformForm = (
     ...{ path: `/ops/switches/${verb}`, summary, from: () => '/ops/switches' },
     submit: async (visit, form) => ({ said: await submit(visit, form), to: '/ops/switches' }),
   });
-
-const textOf = (form: URLSearchParams, name: string): string => (form.get(name) ?? '').trim();
 
 export const switchForms = [
   platformForm('pause', 'Pauses or resumes for everybody.', async ({ run }, form) => {
@@ -142,10 +157,9 @@ export const switchForms = [
     return `The guard is ${form.get('mode')}.`;
   }),
   platformForm('price', 'Sets a price.', async ({ run }, form) => {
-    const price = textOf(form, 'price');
+    const price = textOf(form, 'price') === '' ? null : amountOf(form, 'price');
     const country = textOf(form, 'country').toUpperCase();
-    const cost = Number(textOf(form, 'cost') || 'NaN');
-    await run(changePrice, { body: { country, price: price === '' ? null : Number(price), cost } });
+    await run(changePrice, { body: { country, price, cost: amountOf(form, 'cost') } });
     return `The price for ${country} is set.`;
   }),
   platformForm('books', 'Proves the books.', async ({ run }) => {

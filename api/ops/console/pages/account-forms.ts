@@ -1,0 +1,71 @@
+// What operators do to an account from its page.
+import {
+  creditOne,
+  priceOne,
+  reinstateOne,
+  sharedNumberOne,
+  suspendOne,
+} from '../../routes/accounts.ts';
+import { usd } from '../format.ts';
+import { consoleForm, type Form, type Visit } from '../page.ts';
+
+/** What was written in a field of a form. */
+export const textOf = (form: URLSearchParams, name: string): string =>
+  (form.get(name) ?? '').trim();
+
+/** A number as people write it; what is none is left for the operation to refuse. */
+export const amountOf = (form: URLSearchParams, name: string): number =>
+  Number(textOf(form, name).replace(/^−/, '-') || 'NaN');
+
+const orNull = (text: string): string | null => (text === '' ? null : text);
+
+const accountForm = (
+  verb: string,
+  summary: string,
+  submit: (visit: Visit, form: URLSearchParams, params: { id: string }) => Promise<string>,
+) => {
+  const from: Form['from'] = ({ params }) => `/ops/accounts/${params.id}`;
+  return consoleForm({
+    ...{ path: `/ops/accounts/{id}/${verb}`, summary, from },
+    submit: async (visit, form) => {
+      const said = await submit(visit, form, { id: visit.params.id ?? '' });
+      return { said, to: from(visit, form) };
+    },
+  });
+};
+
+export const accountForms = [
+  accountForm('suspend', 'Suspends an account.', async ({ run }, form, params) => {
+    await run(suspendOne, { params, body: { reason: textOf(form, 'reason') } });
+    return 'Suspended: its keys and sessions are refused everywhere.';
+  }),
+  accountForm('reinstate', 'Takes an account back.', async ({ run }, _, params) => {
+    await run(reinstateOne, { params });
+    return 'Reinstated: its keys work again.';
+  }),
+  accountForm(
+    'shared-number',
+    'The shared number of an account.',
+    async ({ run }, form, params) => {
+      const paused = form.get('paused') === 'yes';
+      await run(sharedNumberOne, { params, body: { paused } });
+      return paused ? 'It is kept off the shared number.' : 'It uses the shared number again.';
+    },
+  ),
+  accountForm('credit', 'Books money.', async ({ run }, form, params) => {
+    const reference = textOf(form, 'reference');
+    const asked = {
+      ...{ kind: form.get('kind'), amount: amountOf(form, 'amount') },
+      ...{ note: orNull(textOf(form, 'note')) },
+      ...(reference === '' ? {} : { reference }),
+    };
+    const done = await run(creditOne, { params, body: asked });
+    return `Booked as ${done.reference}. The balance is ${usd(done.account.balance)}.`;
+  }),
+  accountForm('price', 'Sets an account’s own price.', async ({ run }, form, params) => {
+    const price = textOf(form, 'price') === '' ? null : amountOf(form, 'price');
+    const country = textOf(form, 'country').toUpperCase();
+    await run(priceOne, { params, body: { country, price } });
+    return `The price for ${country} is ${price === null ? 'the platform’s again' : usd(price)}.`;
+  }),
+];
