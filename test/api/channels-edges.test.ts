@@ -5,6 +5,7 @@ import { minute } from '../../lib/kernel/clock.ts';
 import { linkTelegram, report } from '../support/control.ts';
 import { eventsOf } from '../support/events.ts';
 import { createHandClock } from '../support/hand-clock.ts';
+import { holdNext } from '../support/hold.ts';
 import type { TestPhone } from '../support/phones.ts';
 import { openRedisKeys, type RedisKeys } from '../support/redis-keys.ts';
 import { type Customer, eventually, type Stack, startStack } from '../support/stack.ts';
@@ -119,7 +120,8 @@ test.serial(
 test.serial('a job that comes again while its call is under way waits for it', async (t) => {
   const phone = await linked({ whatsapp: 'unreachable_sync', telegram: 'slow', delay_ms: 1_500 });
   const sending = customer.live.send(phone.number);
-  await new Promise((resolve) => setTimeout(resolve, 500));
+  // It arrives at once, and the answer to the call follows.
+  await untilCode(t, phone);
   stack.lines?.amqp.cut();
   stack.lines?.amqp.mend();
   const answer = await sending;
@@ -136,11 +138,17 @@ test.serial('a job that comes again while its call is under way waits for it', a
 });
 
 test.serial('Redis away when Telegram says yes: the yes is kept', async (t) => {
-  const phone = await linked({ whatsapp: 'unreachable_sync', telegram: 'slow', delay_ms: 1_200 });
+  const phone = await linked({ whatsapp: 'unreachable_sync' });
+  const yes = holdNext(stack.worker.telegram, 'sendCode');
+  const keeping = sinon.spy(stack.worker.live, 'accept');
   const sending = customer.live.send(phone.number);
-  await new Promise((resolve) => setTimeout(resolve, 700));
+  await yes.reached;
   stack.lines?.redis.cut();
-  await new Promise((resolve) => setTimeout(resolve, 900));
+  yes.release();
+  // It could not be kept at the first attempt.
+  await eventually(t, () => (keeping.callCount > 0 ? true : undefined));
+  await t.throwsAsync(keeping.firstCall.returnValue);
+  keeping.restore();
   stack.lines?.redis.mend();
   const answer = await sending;
   await eventually(t, async () =>
@@ -257,8 +265,10 @@ test.serial('what Telegram was too busy to take from the bot is said again', asy
   const phone = stack.phone();
   const issued = await customer.live.post('/v1/otp/telegram-link', { phone: phone.number });
   await phone.behave({ telegram: 'rate_limited_briefly' });
+  const refusals = () => stack.sim.stats().telegram?.error_429 ?? 0;
+  const before = refusals();
   const tapping = phone.tap(issued.data.telegram_bot_url, null);
-  await new Promise((resolve) => setTimeout(resolve, 500));
+  await eventually(t, () => (refusals() > before ? true : undefined));
   await phone.behave({ telegram: 'ok' });
   t.is((await tapping).length, 1);
 });
