@@ -1,9 +1,13 @@
 // When what is remembered of keys and sessions is void: news by two witnesses, silence, and news that could not be told.
 import test, { type ExecutionContext } from 'ava';
+import sinon from 'sinon';
 import type { RedisClient } from '../../lib/infra/redis.ts';
 import { silentLog } from '../../lib/kernel/log.ts';
 import { createRevocations } from '../../lib/keys/revocations.ts';
-import { until } from '../support/redis-server.ts';
+
+// Time passes when a test says so: the tests stand one after the other because they share it.
+const time = sinon.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
+test.after.always(() => time.restore());
 
 /** Redis and MySQL as far as revocations use them; each can be away for one process or for all. */
 const createEngines = () => {
@@ -34,111 +38,127 @@ const setUp = async (t: ExecutionContext) => {
   const engines = createEngines();
   const start = async () => {
     const away = { redis: false, mysql: false };
-    const time = { ahead: 0 };
-    const monotonic = () => performance.now() + time.ahead;
     const revocations = createRevocations({
-      ...{ ...engines.open(away), prefix: 'x:', log: silentLog, monotonic },
+      ...{ ...engines.open(away), prefix: 'x:', log: silentLog },
     });
     await revocations.start();
     t.teardown(() => revocations.stop());
-    return { revocations, away, time };
+    return { revocations, away };
   };
   return { kept: engines.kept, start };
 };
 
 type Process = { revocations: { epoch(): string | undefined } };
 
-/** Waits, at most the second of the promise, until the process has forgotten what it remembered at `epoch`. */
-const hears = ({ revocations }: Process, epoch: string | undefined) =>
-  until(() => revocations.epoch() !== undefined && revocations.epoch() !== epoch, 1_000);
+/** Lets the second of the promise pass: the process must have forgotten what it remembered at `epoch`. */
+const hears = async (
+  t: ExecutionContext,
+  { revocations }: Process,
+  epoch: string | undefined,
+): Promise<void> => {
+  await time.tickAsync(1_000);
+  t.not(revocations.epoch(), undefined);
+  t.not(revocations.epoch(), epoch);
+};
 
-test('an announcement reaches the others within a second, and its own process at once', async (t) => {
-  const { start } = await setUp(t);
-  const [one, other] = [await start(), await start()];
-  const [mine, theirs] = [one.revocations.epoch(), other.revocations.epoch()];
-  t.truthy(mine);
-  await one.revocations.announce();
-  t.not(one.revocations.epoch(), mine);
-  await hears(other, theirs);
-  t.pass();
-});
+test.serial(
+  'an announcement reaches the others within a second, and its own process at once',
+  async (t) => {
+    const { start } = await setUp(t);
+    const [one, other] = [await start(), await start()];
+    const [mine, theirs] = [one.revocations.epoch(), other.revocations.epoch()];
+    t.truthy(mine);
+    await one.revocations.announce();
+    t.not(one.revocations.epoch(), mine);
+    await hears(t, other, theirs);
+  },
+);
 
-test('an announcement is heard once, though two witnesses tell it', async (t) => {
+test.serial('an announcement is heard once, though two witnesses tell it', async (t) => {
   const { start } = await setUp(t);
   const [one, other] = [await start(), await start()];
   const before = Number(other.revocations.epoch());
   await one.revocations.announce();
-  await hears(other, String(before));
-  await new Promise((resolve) => setTimeout(resolve, 900));
+  await hears(t, other, String(before));
+  await time.tickAsync(900);
   t.is(Number(other.revocations.epoch()), before + 1);
 });
 
 for (const lost of ['redis', 'mysql'] as const) {
-  test(`a process that cannot reach ${lost} alone is heard within a second all the same`, async (t) => {
+  test.serial(
+    `a process that cannot reach ${lost} alone is heard within a second all the same`,
+    async (t) => {
+      const { start } = await setUp(t);
+      const [one, other] = [await start(), await start()];
+      const before = other.revocations.epoch();
+      one.away[lost] = true;
+      await t.notThrowsAsync(one.revocations.announce());
+      await hears(t, other, before);
+    },
+  );
+}
+
+test.serial(
+  'what could be told to nobody is owed, and told as soon as somebody listens',
+  async (t) => {
     const { start } = await setUp(t);
     const [one, other] = [await start(), await start()];
     const before = other.revocations.epoch();
-    one.away[lost] = true;
+    Object.assign(one.away, { redis: true, mysql: true });
     await t.notThrowsAsync(one.revocations.announce());
-    await hears(other, before);
-    t.pass();
-  });
-}
+    t.is(other.revocations.epoch(), before);
+    Object.assign(one.away, { redis: false, mysql: false });
+    await hears(t, other, before);
+  },
+);
 
-test('what could be told to nobody is owed, and told as soon as somebody listens', async (t) => {
-  const { start } = await setUp(t);
-  const [one, other] = [await start(), await start()];
-  const before = other.revocations.epoch();
-  Object.assign(one.away, { redis: true, mysql: true });
-  await t.notThrowsAsync(one.revocations.announce());
-  t.is(other.revocations.epoch(), before);
-  Object.assign(one.away, { redis: false, mysql: false });
-  await hears(other, before);
-  t.pass();
-});
+test.serial(
+  'without Redis nothing is trusted for a second, and what was remembered before is forgotten',
+  async (t) => {
+    const { start } = await setUp(t);
+    const one = await start();
+    const before = one.revocations.epoch();
+    one.away.redis = true;
+    await time.tickAsync(901);
+    t.is(one.revocations.epoch(), undefined);
+    one.away.redis = false;
+    await hears(t, one, before);
+  },
+);
 
-test('without Redis nothing is trusted for a second, and what was remembered before is forgotten', async (t) => {
-  const { start } = await setUp(t);
-  const one = await start();
-  const before = one.revocations.epoch();
-  one.away.redis = true;
-  one.time.ahead = 901;
-  t.is(one.revocations.epoch(), undefined);
-  one.away.redis = false;
-  await hears(one, before);
-  t.pass();
-});
-
-test('with MySQL away remembered keys go on: Redis still tells what changes', async (t) => {
+test.serial('with MySQL away remembered keys go on: Redis still tells what changes', async (t) => {
   const { start } = await setUp(t);
   const [one, other] = [await start(), await start()];
   other.away.mysql = true;
   const before = other.revocations.epoch();
-  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  await time.tickAsync(1_000);
   t.is(other.revocations.epoch(), before);
   await one.revocations.announce();
-  await hears(other, before);
+  await hears(t, other, before);
 });
 
-test('an engine that lost its data, or fell back to older data, brings no older state back', async (t) => {
-  const { kept, start } = await setUp(t);
-  const one = await start();
-  const epochs = new Set([one.revocations.epoch()]);
-  const old = kept.redis;
-  const next = async (change: () => unknown) => {
-    const before = one.revocations.epoch();
-    await change();
-    await hears(one, before);
-    t.false(epochs.has(one.revocations.epoch()));
-    epochs.add(one.revocations.epoch());
-  };
-  await next(() => one.revocations.announce());
-  await next(() => {
-    kept.redis = null;
-  });
-  await next(() => one.revocations.announce());
-  // A replica that took over without the last write: MySQL has told of it already.
-  kept.redis = old;
-  await new Promise((resolve) => setTimeout(resolve, 500));
-  t.is(one.revocations.epoch(), [...epochs].at(-1));
-});
+test.serial(
+  'an engine that lost its data, or fell back to older data, brings no older state back',
+  async (t) => {
+    const { kept, start } = await setUp(t);
+    const one = await start();
+    const epochs = new Set([one.revocations.epoch()]);
+    const old = kept.redis;
+    const next = async (change: () => unknown) => {
+      const before = one.revocations.epoch();
+      await change();
+      await hears(t, one, before);
+      t.false(epochs.has(one.revocations.epoch()));
+      epochs.add(one.revocations.epoch());
+    };
+    await next(() => one.revocations.announce());
+    await next(() => {
+      kept.redis = null;
+    });
+    await next(() => one.revocations.announce());
+    // A replica that took over without the last write: MySQL has told of it already.
+    kept.redis = old;
+    await time.tickAsync(500);
+    t.is(one.revocations.epoch(), [...epochs].at(-1));
+  },
+);
