@@ -7,6 +7,7 @@ import { rateLimitHeaders } from '../lib/limits/answers.ts';
 import { takeRead } from '../lib/limits/reads.ts';
 import type { ReadRowName } from '../lib/limits/table.ts';
 import { tierOf } from '../lib/limits/tier.ts';
+import type { Mode } from '../lib/messages/rules.ts';
 import type { Context } from './envelope.ts';
 import type { Auth, Callers, CsvRoute, JsonRoute } from './route.ts';
 import { sourceKeyOf } from './source.ts';
@@ -31,7 +32,7 @@ export const refuseUnknownToken = (app: ApiApp, source: string) =>
   refuseStranger(app, source, unknownToken);
 
 // For the log line, and the headers every answer to an account carries.
-const note = (app: ApiApp, ctx: Context, account: Account, mode: string | undefined) => {
+const note = (app: ApiApp, ctx: Context, account: Account, mode: Mode | undefined) => {
   const tier = tierOf(account, app.clock.now());
   ctx.state.accountId = account.id;
   ctx.state.mode = mode;

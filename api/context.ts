@@ -5,6 +5,7 @@ import { newId } from '../lib/kernel/ids.ts';
 import type { Log } from '../lib/kernel/log.ts';
 import { describeError } from '../lib/kernel/redact.ts';
 import { type Tracing, traceIdOf } from '../lib/kernel/tracing.ts';
+import type { Mode } from '../lib/messages/rules.ts';
 import type { Lines } from '../lib/pulse/lines.ts';
 import { countAnswer, type Metrics } from '../lib/pulse/metrics.ts';
 import { answerError, type Context, toServiceError } from './envelope.ts';
@@ -17,7 +18,7 @@ export type RequestState = {
   /** What the log line says about the caller. */
   accountId: string | undefined;
   keyId: string | undefined;
-  mode: string | undefined;
+  mode: Mode | undefined;
   /** What it says about the message; the phone is masked there. */
   messageId: string | undefined;
   phone: string | undefined;

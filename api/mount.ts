@@ -33,7 +33,7 @@ const visitorOf = (ctx: Context) => ({
 
 /** Refusals by a limit are shown to the account in its limits document. */
 const noteRefusal = (app: ApiApp, ctx: Context, error: unknown): void => {
-  const { accountId, requestId, route } = ctx.state;
+  const { accountId, requestId, route, mode = null } = ctx.state;
   if (accountId === undefined || !(error instanceof ServiceError)) return;
   const { code, extras } = error;
   if (extras.dimension === undefined) return;
@@ -46,7 +46,7 @@ const noteRefusal = (app: ApiApp, ctx: Context, error: unknown): void => {
     },
     window_seconds: extras.window_seconds ?? null,
     retry_after_seconds: extras.retry_after_seconds ?? null,
-    ...{ operation: `${ctx.method} ${route}`, request_id: requestId },
+    ...{ operation: `${ctx.method} ${route}`, mode, request_id: requestId },
   });
 };
 
@@ -117,7 +117,10 @@ export const sendRaw = (ctx: Context, { status, body, headers = {} }: RawAnswer,
 const serveCsv = (app: ApiApp, route: CsvRoute) => async (ctx: Context) => {
   const caller = await callerOf(app, ctx, route);
   const query = route.query && validate(route.query, { ...ctx.query }, { name: 'query' });
-  const rows = await route.rows(app, { ...caller, query } as never);
+  const rows = await route.rows(app, { ...caller, query } as never).catch((error: unknown) => {
+    noteRefusal(app, ctx, error);
+    throw error;
+  });
   ctx.status = 200;
   ctx.type = 'text/csv; charset=utf-8';
   ctx.set('Content-Disposition', `attachment; filename="${route.file}"`);

@@ -4,6 +4,7 @@ import type { Route } from './route.ts';
 import { accessRoutes } from './routes/access.ts';
 import { accountRoutes } from './routes/account.ts';
 import { billingRoutes } from './routes/billing.ts';
+import { capacityRoutes } from './routes/capacity.ts';
 import { healthRoutes } from './routes/health.ts';
 import { inboundRoutes } from './routes/inbound.ts';
 import { keyRoutes } from './routes/keys.ts';
@@ -32,6 +33,7 @@ export const routes: readonly Route[] = [
   ...keyRoutes,
   ...reportRoutes,
   ...limitRoutes,
+  ...capacityRoutes,
   ...billingRoutes,
   ...webhookRoutes,
   ...securityRoutes,

@@ -7506,7 +7506,11 @@ export type operations = {
                 };
                 spend_hour: {
                   spent: number;
+                  /** @description What codes that are open may still cost. */
+                  held: number;
                   cap: number | null;
+                  /** @description What may still be spent; null: no cap. */
+                  remaining: number | null;
                   /**
                    * Format: date-time
                    * @description Time in UTC (RFC 3339).
@@ -7518,6 +7522,8 @@ export type operations = {
                 free_trial: {
                   granted: number;
                   used: number;
+                  /** @description Open codes, each of which may become a success. */
+                  held: number;
                   remaining: number;
                   paused: boolean;
                 };
@@ -7526,10 +7532,14 @@ export type operations = {
                   allowance: number | null;
                   used: number | null;
                   hourly_limit: number;
+                  /** @description Sends in this UTC hour. */
+                  hourly_used: number;
                   paused: boolean;
                 };
                 balance: {
                   available: number;
+                  /** @description What codes that are open may still cost of it. */
+                  held: number;
                   minimum: number;
                 };
               };
@@ -7583,6 +7593,11 @@ export type operations = {
                   retry_after_seconds: number | null;
                   /** @description The call that was refused. */
                   operation: string;
+                  /**
+                   * @description Of the key that was used; null: a session.
+                   * @enum {string|null}
+                   */
+                  mode: "live" | "test" | null;
                   request_id: string;
                 })[];
               /** @description The newest one. */
@@ -7636,6 +7651,11 @@ export type operations = {
                 safety_floor: {
                   /** @enum {string} */
                   state: "clear" | "held";
+                  /**
+                   * Format: date-time
+                   * @description Since when it is held at the plan per message.
+                   */
+                  since: string | null;
                   threshold: number;
                   days_to_switch: number;
                   low_days: number;

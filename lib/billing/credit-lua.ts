@@ -92,6 +92,17 @@ for i, member in pairs({[2] = ARGV[1], [5] = id}) do
 end
 return 1`;
 
+/**
+ * ARGV now. What open codes hold: micro-USD, and free verifications; then the sends on the shared number, in all ('' when
+ * not known here) and in this hour.
+ */
+export const look = `${forget}
+local now = tonumber(ARGV[1])
+forget(now)
+local total, hour, count = unpack(redis.call('HMGET', KEYS[4], 'total', 'hour', 'count'))
+local sent = tonumber(hour or -1) == math.floor(now / 3600000) and count or 0
+return {redis.call('GET', KEYS[3]) or 0, redis.call('ZCARD', KEYS[5]), total or '', sent}`;
+
 /** ARGV member, shared (1 or 0). Takes a reservation back: nothing was sent. */
 export const release = `${forget}
 if drop(ARGV[1]) == 1 and ARGV[2] == '1' and redis.call('EXISTS', KEYS[4]) == 1 then

@@ -3,7 +3,7 @@ import { defineScript, type RedisClient } from '../infra/redis.ts';
 import { day, hour, minute } from '../kernel/clock.ts';
 import type { ErrorCode } from '../kernel/errors.ts';
 import type { Plan } from '../messages/rules.ts';
-import { keep, note, release, reserve } from './credit-lua.ts';
+import { keep, look, note, release, reserve } from './credit-lua.ts';
 import { type Balance, minimumBalanceMicros, owedHoldMs } from './rules.ts';
 
 /** A balance is asked of MySQL anew after this long without news, so that lost news does not last. */
@@ -33,11 +33,22 @@ export type Reserved =
   | { kind: 'miss' }
   | { kind: 'refused'; code: ErrorCode };
 
+/** What open codes hold of an account, and what it sent over the shared number. */
+export type Holding = {
+  micros: number;
+  free: number;
+  /** In all, as the gate counts; undefined when it has to be counted anew. */
+  sharedTotal: number | undefined;
+  sharedHour: number;
+};
+
 export type CreditStore = {
   /** Decides and holds in one step. Throws RedisUnavailable. */
   reserve(request: ReserveRequest): Promise<Reserved>;
   /** A hold whose charge is certain and late stays until it is posted. */
   keep(accountId: string, hold: Hold, now: number): Promise<void>;
+  /** What is held and sent at `now` (ms). Throws RedisUnavailable. */
+  look(accountId: string, now: number): Promise<Holding>;
   /** Takes a hold back, and its place on the shared number. */
   release(accountId: string, hold: Hold, shared: boolean): Promise<void>;
   /** Notes a balance (an older one is ignored) and drops holds that are settled. */
@@ -56,6 +67,9 @@ export const createCreditStore = (redis: RedisClient, prefix: string): CreditSto
       ...{ name: 'tesseraReserve', lua: reserve, keys: 5 },
     }),
     keep: defineScript<number>(redis, { name: 'tesseraKeep', lua: keep, keys: 5 }),
+    look: defineScript<(string | number)[]>(redis, {
+      ...{ name: 'tesseraLook', lua: look, keys: 5 },
+    }),
     release: defineScript<number>(redis, { name: 'tesseraRelease', lua: release, keys: 5 }),
     note: defineScript<number>(redis, { name: 'tesseraNote', lua: note, keys: 5 }),
   };
@@ -78,6 +92,13 @@ export const createCreditStore = (redis: RedisClient, prefix: string): CreditSto
     keep: async (accountId, hold, now) => {
       const until = now + owedHoldMs;
       await scripts.keep(keys(accountId), [memberOf(hold), until, holdsKeepMs]);
+    },
+    look: async (accountId, now) => {
+      const [micros, free, total, sharedHour] = await scripts.look(keys(accountId), [now]);
+      return {
+        ...{ micros: Number(micros), free: Number(free), sharedHour: Number(sharedHour) },
+        sharedTotal: total === '' ? undefined : Number(total),
+      };
     },
     release: async (accountId, hold, shared) => {
       await scripts.release(keys(accountId), [memberOf(hold), shared ? 1 : 0]);

@@ -16,7 +16,8 @@ export type FloorDay = {
   plan: Plan;
 };
 
-export type FloorJudgement = FloorDay & { date: string; switched: boolean };
+/** `at` (ms): when it was judged; a switch holds from then on. */
+export type FloorJudgement = FloorDay & { date: string; switched: boolean; at: number };
 
 export type FloorStore = ReturnType<typeof createFloorStore>;
 
@@ -57,12 +58,12 @@ export const createFloorStore = (db: Database) => ({
   /** Writes a judgement with what follows from it and is to be told; false when the day was judged before. */
   record: async (given: FloorJudgement, told: readonly EventWire[]): Promise<boolean> => {
     const account_id = idBytes(given.accountId);
-    const { date, settled, verified, plan, switched, lowDays } = given;
+    const { date, settled, verified, plan, switched, lowDays, at } = given;
     try {
       await db.transaction(async (trx) => {
         const row = { account_id, date, settled, verified, low_days: lowDays, plan, switched };
         await trx('floor_days').insert(row);
-        const since = plan === 'per_message' ? Date.parse(date) : null;
+        const since = plan === 'per_message' ? at : null;
         await trx('accounts')
           .where({ id: account_id })
           .update({
@@ -77,6 +78,18 @@ export const createFloorStore = (db: Database) => ({
       if (isDuplicateKey(error)) return false;
       throw error;
     }
+  },
+
+  /** Since when (ms) the floor holds an account at per_message, and how many low days in a row it has. */
+  standing: async (accountId: string): Promise<{ since: number | null; lowDays: number }> => {
+    const row = await db<Row>('accounts')
+      .where({ id: idBytes(accountId) })
+      .first('floor_since', 'floor_low_days');
+    const since = row?.floor_since ?? null;
+    return {
+      since: since === null ? null : Number(since),
+      lowDays: Number(row?.floor_low_days ?? 0),
+    };
   },
 
   /** The last judged days of an account, newest first. */

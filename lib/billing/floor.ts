@@ -54,7 +54,7 @@ const judgeAccount = async (deps: FloorDeps, date: string, today: FloorDay): Pro
   const data = { from: plan, to: after.plan, reason: 'safety_floor', date, settled, verified };
   const about = { name: date, at: deps.clock.now() };
   const told = switched ? [newsAbout(accountId, about, 'billing.plan_changed', data)] : [];
-  const judged = { accountId, date, settled, verified, switched, ...after };
+  const judged = { accountId, date, settled, verified, switched, at: about.at, ...after };
   const first = await deps.floor.record(judged, told);
   if (!first || !switched) return false;
   await deps.revocations.announce();

@@ -6,6 +6,7 @@ import { idBytes, idText, newId } from '../kernel/ids.ts';
 import { insertNews } from '../messages/news-store.ts';
 import { newsOf } from './news.ts';
 import { applyPosting, type Balance, counterOf, type Posting } from './rules.ts';
+import { createSentStore } from './sent-store.ts';
 
 type Row = Record<string, unknown>;
 
@@ -168,6 +169,8 @@ const fromLedgerRow = (row: Row): LedgerRow => ({
 });
 
 export const createLedgerStore = (db: Database) => ({
+  ...createSentStore(db),
+
   /**
    * Writes postings of any accounts in one commit. Each account is locked meanwhile, so its sequence has no gap; the
    * unique key of references makes each posting one.
@@ -234,16 +237,5 @@ export const createLedgerStore = (db: Database) => ({
     await db('accounts')
       .where({ id: idBytes(accountId) })
       .update({ trial_granted: verifications });
-  },
-
-  /** Live messages of an account, counted up to `most`. */
-  countMessages: async (accountId: string, most: number): Promise<number> => {
-    const some = db('messages')
-      .where({ account_id: idBytes(accountId), mode: 'live' })
-      .select(db.raw('1'))
-      .limit(most)
-      .as('some');
-    const [row] = await db.from(some).count({ count: '*' });
-    return Number(row?.count ?? 0);
   },
 });

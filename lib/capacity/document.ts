@@ -1,5 +1,6 @@
 // The usage and limits document (spec section 2): what an account may do now, why it was refused, what it could ask for.
 import type { Account } from '../accounts/rules.ts';
+import type { CreditStore, Holding } from '../billing/credit-store.ts';
 import { floorDays, floorRate } from '../billing/floor.ts';
 import type { FloorStore } from '../billing/floor-store.ts';
 import type { LedgerStore } from '../billing/ledger-store.ts';
@@ -14,7 +15,7 @@ import type { AdmissionLimits } from '../limits/admission.ts';
 import { admissionTable } from '../limits/table.ts';
 import { tierOf } from '../limits/tier.ts';
 import type { Blocked, PumpingGuard } from '../pumping/refuse.ts';
-import { periodOf } from '../reports/rules.ts';
+import { periodOf, rate } from '../reports/rules.ts';
 import type { TotalsStore } from '../reports/totals-store.ts';
 import type { ResolveSender } from '../sender/resolve.ts';
 import { blockersOf, requestBounds, requestReasons, reviewFacts } from './eligibility.ts';
@@ -27,6 +28,7 @@ export type DocumentDeps = {
   admission: AdmissionLimits;
   ledger: LedgerStore;
   prices: PriceStore;
+  credit: Pick<CreditStore, 'look'>;
   floor: FloorStore;
   capacity: CapacityStore;
   throttles: Throttles;
@@ -81,42 +83,60 @@ const recipientRows = () =>
 
 type Money = NonNullable<Awaited<ReturnType<LedgerStore['balance']>>>;
 
-const spendHour = (account: Account, money: Money, now: number) => {
+const spendHour = (account: Account, money: Money, holding: Holding, now: number) => {
   const cap = account.spendCapHourlyMicros;
+  const spent = money.spentHour === hourOf(now) ? money.spentMicros : 0;
   return {
-    spent: money.spentHour === hourOf(now) ? toUsd(money.spentMicros) : 0,
+    ...{ spent: toUsd(spent), held: toUsd(holding.micros) },
     cap: cap === null ? null : toUsd(cap),
+    remaining: cap === null ? null : toUsd(Math.max(cap - spent - holding.micros, 0)),
     reset_at: new Date((hourOf(now) + 1) * hour).toISOString(),
   };
 };
 
-const allowancesOf = async (deps: DocumentDeps, account: Account, money: Money) => {
-  const { prices, ledger, trialVerifications, config } = deps;
+const allowancesOf = async (
+  { prices, ledger, trialVerifications, config }: DocumentDeps,
+  account: Account,
+  money: Money,
+  holding: Holding,
+) => {
   const paused = await prices.paused();
   const allowance = money.deposited ? null : sharedPerFree * trialVerifications;
-  const used = allowance === null ? null : await ledger.countMessages(account.id, allowance);
+  const counted = async (most: number) =>
+    holding.sharedTotal ?? (await ledger.countMessages(account.id, most));
+  const used = allowance === null ? null : await counted(allowance);
   const { trialGranted: granted, trialUsed } = money;
   return {
     free_trial: {
-      ...{ granted, used: trialUsed, remaining: Math.max(granted - trialUsed, 0) },
+      ...{ granted, used: trialUsed, held: holding.free },
+      remaining: Math.max(granted - trialUsed - holding.free, 0),
       paused: paused.has('trial'),
     },
     shared_number: {
-      ...{ allowance, used, hourly_limit: config.sharedHourly },
+      ...{ allowance, used },
+      ...{ hourly_limit: config.sharedHourly, hourly_used: holding.sharedHour },
       paused: account.sharedPaused || paused.has('shared_number'),
     },
-    balance: { available: toUsd(money.micros), minimum: toUsd(minimumBalanceMicros) },
+    balance: {
+      available: toUsd(money.micros),
+      held: toUsd(holding.micros),
+      minimum: toUsd(minimumBalanceMicros),
+    },
   };
 };
 
 const floorOf = async ({ floor }: DocumentDeps, account: Account) => {
-  const days = await floor.recent(account.id, recentFloorDays);
-  const held = account.billingPlan === 'per_message' && days.length > 0;
+  const [days, { since, lowDays }] = await Promise.all([
+    floor.recent(account.id, recentFloorDays),
+    floor.standing(account.id),
+  ]);
+  const held = account.billingPlan === 'per_message' && since !== null;
   return {
     state: held ? ('held' as const) : ('clear' as const),
-    ...{ threshold: floorRate, days_to_switch: floorDays, low_days: days[0]?.lowDays ?? 0 },
+    since: held ? new Date(since).toISOString() : null,
+    ...{ threshold: floorRate, days_to_switch: floorDays, low_days: lowDays },
     recent_days: days.map(({ date, settled, verified }) => ({
-      ...{ date, settled, verified, rate: settled === 0 ? null : verified / settled },
+      ...{ date, settled, verified, rate: rate(verified, settled) },
     })),
   };
 };
@@ -149,10 +169,11 @@ const moneyBlocker = async (
 };
 
 const gather = async (deps: DocumentDeps, account: Account, money: Money) => {
+  const holding = await deps.credit.look(account.id, deps.clock.now());
   const [usage, allowances, floor, record, [newest], throttles, sender, blocker] =
     await Promise.all([
       usageOf(deps, account),
-      allowancesOf(deps, account, money),
+      allowancesOf(deps, account, money, holding),
       floorOf(deps, account),
       recordOf(deps, account),
       deps.capacity.list(account.id, { before: undefined, limit: 1 }),
@@ -160,18 +181,19 @@ const gather = async (deps: DocumentDeps, account: Account, money: Money) => {
       deps.resolveSender(account.id),
       moneyBlocker(deps, account),
     ]);
-  return { usage, allowances, floor, record, newest, throttles, sender, blocker };
+  return { usage, holding, allowances, floor, record, newest, throttles, sender, blocker };
 };
 
 type Gathered = Awaited<ReturnType<typeof gather>>;
 
 const eligibilityOf = (account: Account, { deposited }: Money, found: Gathered) => {
   const { usage, allowances, newest, record, sender, blocker } = found;
-  const { allowance, used, paused: sharedPaused } = allowances.shared_number;
+  const { allowance, used, paused: sharedPaused, ...hourly } = allowances.shared_number;
   const blockedBy = blockersOf({
     ...{ status: account.status, money: blocker, sharedPaused },
     shared: sender?.shared === true,
     sharedLeft: allowance === null ? null : Math.max(allowance - (used ?? 0), 0),
+    sharedHourLeft: Math.max(hourly.hourly_limit - hourly.hourly_used, 0),
     limited: Object.values(usage).some(({ remaining }) => remaining === 0),
   });
   const reasons = requestReasons(account, newest?.status === 'pending');
@@ -197,7 +219,7 @@ export const limitsDocument = async (deps: DocumentDeps, account: Account) => {
     generated_at: new Date(now).toISOString(),
     account: { billing_plan: account.billingPlan, status: account.status },
     effective_policy: policyOf(account, now),
-    usage: { ...found.usage, spend_hour: spendHour(account, money, now) },
+    usage: { ...found.usage, spend_hour: spendHour(account, money, found.holding, now) },
     allowances: found.allowances,
     eligibility: eligibilityOf(account, money, found),
     recent_throttles: found.throttles,

@@ -12,6 +12,8 @@ export type Standing = {
   /** Whether the shared number would send, what is left of its allowance (null: no end), and whether it is paused. */
   shared: boolean;
   sharedLeft: number | null;
+  /** What is left of it in this hour. */
+  sharedHourLeft: number;
   sharedPaused: boolean;
   /** A burst, sustained or hourly limit has nothing left. */
   limited: boolean;
@@ -19,13 +21,14 @@ export type Standing = {
 
 /** Which errors a send would meet now whoever it goes to, in the order in which a send meets them. */
 export const blockersOf = (standing: Standing): ErrorCode[] => {
-  const { status, money, shared, sharedLeft, sharedPaused, limited } = standing;
+  const { status, money, shared, sharedLeft, sharedHourLeft, sharedPaused, limited } = standing;
   if (status === 'suspended') return ['ACCOUNT_SUSPENDED'];
   if (status === 'closed') return ['INVALID_API_KEY'];
   return [
     ...(shared && sharedPaused ? (['CENTRAL_WHATSAPP_PAUSED'] as const) : []),
     ...(money === undefined ? [] : [money]),
     ...(shared && sharedLeft === 0 ? (['CENTRAL_WHATSAPP_CONNECT_REQUIRED'] as const) : []),
+    ...(shared && sharedHourLeft === 0 ? (['CENTRAL_WHATSAPP_LIMIT'] as const) : []),
     ...(limited ? (['RATE_LIMIT_EXCEEDED'] as const) : []),
   ];
 };

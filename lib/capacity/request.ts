@@ -1,13 +1,12 @@
 // Asking for more capacity, taking it back, and its review; only aggregate limits ever change by it.
-import type { AccountStore } from '../accounts/store.ts';
-import type { Clock } from '../kernel/clock.ts';
 import { cursorOf } from '../kernel/cursor.ts';
 import { fail, invalid } from '../kernel/errors.ts';
 import { idTime, newId } from '../kernel/ids.ts';
+import type { Log } from '../kernel/log.ts';
 import type { Revocations } from '../keys/revocations.ts';
 import { customTierBounds } from '../limits/rules.ts';
-import type { Announcer } from '../messages/announce.ts';
 import { accountEvent } from '../messages/events.ts';
+import { type TellerDeps, tellNews } from '../messages/news.ts';
 import {
   type CapacityRequest,
   type CapacityStatus,
@@ -17,12 +16,10 @@ import {
 } from './rules.ts';
 import type { CapacityStore } from './store.ts';
 
-export type CapacityDeps = {
+export type CapacityDeps = TellerDeps & {
   capacity: CapacityStore;
-  accounts: AccountStore;
   revocations: Pick<Revocations, 'announce'>;
-  announcer: Announcer;
-  clock: Clock;
+  log: Log;
 };
 
 export type CapacityWish = Pick<
@@ -60,17 +57,14 @@ export const wrapped = (request: CapacityRequest) => ({
   capacity_request: capacityView(request),
 });
 
-const tell = async (
-  { announcer, clock }: CapacityDeps,
-  { id, accountId }: Pick<CapacityRequest, 'id' | 'accountId'>,
-  status: CapacityStatus,
-  requestId: string,
-): Promise<void> => {
-  const about = { accountId, mode: 'live' as const, at: clock.now(), requestId };
-  const data = { capacity_request_id: id, status };
-  const subject = `${id} ${status}`;
-  await announcer.announce(accountEvent('capacity_request.updated', { ...about, subject, data }));
-};
+type About = Pick<CapacityRequest, 'id' | 'accountId'> & { requestId: string };
+
+/** The event of a change, to be written with it. */
+const eventOf = ({ id, accountId, requestId }: About, status: CapacityStatus, at: number) =>
+  accountEvent('capacity_request.updated', {
+    ...{ accountId, mode: 'live', at, requestId, subject: `${id} ${status}` },
+    data: { capacity_request_id: id, status },
+  });
 
 /**
  * POST /v1/clients/capacity-requests.
@@ -86,10 +80,11 @@ export const requestCapacity = async (
     ...wish,
     ...{ id, status: 'pending', updatedAt: idTime(id), cancelledAt: null, reviewedAt: null },
   };
-  if (!(await deps.capacity.insert(request))) {
+  const told = eventOf({ ...request, requestId }, 'pending', deps.clock.now());
+  if (!(await deps.capacity.insert(request, told))) {
     throw invalid({ field: 'body', issue: 'a request is pending already; cancel it first' });
   }
-  await tell(deps, request, 'pending', requestId);
+  await tellNews(deps, [told]);
   return request;
 };
 
@@ -125,12 +120,10 @@ export const cancelCapacity = async (
   deps: CapacityDeps,
   { accountId, id, requestId }: { accountId: string; id: string; requestId: string },
 ): Promise<CapacityRequest> => {
-  const found = await findCapacity(deps, accountId, id);
   const at = deps.clock.now();
-  const cancelled = { status: 'cancelled' as const, at, note: null };
-  if (await deps.capacity.settle(accountId, id, cancelled)) {
-    await tell(deps, found, 'cancelled', requestId);
-  }
+  const told = eventOf({ accountId, id, requestId }, 'cancelled', at);
+  const cancelled = { status: 'cancelled' as const, at, note: null, tier: null, told };
+  if (await deps.capacity.settle(accountId, id, cancelled)) await tellNews(deps, [told]);
   const now = await findCapacity(deps, accountId, id);
   if (now.status === 'cancelled') return now;
   throw invalid({ field: 'id', issue: `was ${now.status} already` });
@@ -160,11 +153,11 @@ export const reviewCapacity = async (
   }
   const at = deps.clock.now();
   const status = perMinute === null ? 'rejected' : 'approved';
-  if (!(await deps.capacity.settle(accountId, id, { status, at, note }))) throw fail('NOT_FOUND');
-  if (perMinute !== null) {
-    const tier = tierFor(perMinute, given.expiresAt ?? at + reviewedTierMs);
-    await deps.accounts.setTier(accountId, tier);
-    await deps.revocations.announce();
-  }
-  await tell(deps, { id, accountId }, status, requestId);
+  const told = eventOf({ accountId, id, requestId }, status, at);
+  const tier =
+    perMinute === null ? null : tierFor(perMinute, given.expiresAt ?? at + reviewedTierMs);
+  const to = { status, at, note, tier, told } as const;
+  if (!(await deps.capacity.settle(accountId, id, to))) throw fail('NOT_FOUND');
+  if (tier !== null) await deps.revocations.announce();
+  await tellNews(deps, [told]);
 };

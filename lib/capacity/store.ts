@@ -1,6 +1,11 @@
 // Requests for more capacity in MySQL.
-import type { Database } from '../infra/mysql.ts';
+
+import { advanceEpoch } from '../accounts/epoch-store.ts';
+import type { Account } from '../accounts/rules.ts';
+import { type Database, withLockRetry } from '../infra/mysql.ts';
+import type { EventWire } from '../jobs.ts';
 import { idBytes, idText } from '../kernel/ids.ts';
+import { insertNews } from '../messages/news-store.ts';
 import type { CapacityRequest, CapacityStatus } from './rules.ts';
 
 type Row = Record<string, unknown>;
@@ -23,11 +28,28 @@ const fromRow = (row: Row): CapacityRequest => ({
   reviewedAt: numberOrNull(row.reviewed_at),
 });
 
+export type Settlement = {
+  status: Exclude<CapacityStatus, 'pending'>;
+  at: number;
+  note: string | null;
+  tier: Account['tier'] | null;
+  told: EventWire;
+};
+
+// The epoch comes last in its transaction: every process forgets the account with the commit.
+const writeTier = async (trx: Database, id: Buffer, tier: Account['tier']): Promise<void> => {
+  const { name, perMinute, expiresAt } = tier;
+  await trx('accounts')
+    .where({ id })
+    .update({ tier: name, tier_per_minute: perMinute, tier_expires_at: expiresAt });
+  await advanceEpoch(trx);
+};
+
 export type CapacityStore = ReturnType<typeof createCapacityStore>;
 
 export const createCapacityStore = (db: Database) => ({
   /** Answers false when a request of the account is pending already. */
-  insert: (request: CapacityRequest): Promise<boolean> =>
+  insert: (request: CapacityRequest, told: EventWire): Promise<boolean> =>
     db.transaction(async (trx) => {
       const account_id = idBytes(request.accountId);
       // The account's row stands for "one pending at a time".
@@ -42,6 +64,7 @@ export const createCapacityStore = (db: Database) => ({
         ...{ expected_peak: request.expectedPeak, justification: request.justification },
         ...{ facts: request.facts, status: request.status, updated_at: request.updatedAt },
       });
+      await insertNews(trx, [told]);
       return true;
     }),
 
@@ -65,18 +88,24 @@ export const createCapacityStore = (db: Database) => ({
     return (await query).map(fromRow);
   },
 
-  /** Moves a pending request on; false when it is not pending (any more). */
-  settle: async (
-    accountId: string,
-    id: string,
-    to: { status: Exclude<CapacityStatus, 'pending'>; at: number; note: string | null },
-  ): Promise<boolean> => {
-    const changed = await db('capacity_requests')
-      .where({ id: idBytes(id), account_id: idBytes(accountId), status: 'pending' })
-      .update({
-        ...{ status: to.status, updated_at: to.at, review_note: to.note },
-        ...(to.status === 'cancelled' ? { cancelled_at: to.at } : { reviewed_at: to.at }),
-      });
-    return changed === 1;
-  },
+  /**
+   * Moves a pending request on, with the tier that an approval leads to and what is to be told, or nothing of it; false
+   * when it is not pending (any more).
+   */
+  settle: async (accountId: string, id: string, to: Settlement): Promise<boolean> =>
+    withLockRetry(() =>
+      db.transaction(async (trx) => {
+        const account_id = idBytes(accountId);
+        const changed = await trx('capacity_requests')
+          .where({ id: idBytes(id), account_id, status: 'pending' })
+          .update({
+            ...{ status: to.status, updated_at: to.at, review_note: to.note },
+            ...(to.status === 'cancelled' ? { cancelled_at: to.at } : { reviewed_at: to.at }),
+          });
+        if (changed === 0) return false;
+        await insertNews(trx, [to.told]);
+        if (to.tier !== null) await writeTier(trx, account_id, to.tier);
+        return true;
+      }),
+    ),
 });

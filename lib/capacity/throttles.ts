@@ -18,6 +18,8 @@ export type Throttle = {
   window_seconds: number | null;
   retry_after_seconds: number | null;
   operation: string;
+  /** Of the key that was used; null: a session. */
+  mode: 'live' | 'test' | null;
   request_id: string;
 };
 
@@ -27,6 +29,9 @@ export type Throttles = {
   /** Newest first. */
   recent(accountId: string): Promise<Throttle[]>;
 };
+
+/** Older ones say nothing of the mode. */
+const readThrottle = (text: string): Throttle => ({ mode: null, ...JSON.parse(text) });
 
 export const createThrottles = (redis: RedisClient, prefix: string, log: Log): Throttles => {
   const key = (accountId: string): string => `${prefix}throttles:{${accountId}}`;
@@ -42,6 +47,6 @@ export const createThrottles = (redis: RedisClient, prefix: string, log: Log): T
       );
     },
     recent: async (accountId) =>
-      (await redis.lrange(key(accountId), 0, keep - 1)).map((text) => JSON.parse(text) as Throttle),
+      (await redis.lrange(key(accountId), 0, keep - 1)).map(readThrottle),
   };
 };

@@ -1,7 +1,9 @@
 // Limits and capacity: the document in every state of an account, and requests from asking to the end of a tier.
 import test from 'ava';
-import { reviewCapacity } from '../../lib/capacity/request.ts';
+import { cancelCapacity, reviewCapacity } from '../../lib/capacity/request.ts';
 import { day } from '../../lib/kernel/clock.ts';
+import { accountEvent } from '../../lib/messages/events.ts';
+import { tellLeftNews } from '../../lib/messages/news.ts';
 import { listenForEvents } from '../support/events.ts';
 import { createHandClock } from '../support/hand-clock.ts';
 import { aNumber } from '../support/phones.ts';
@@ -111,6 +113,68 @@ test.serial('approval lifts the account’s limits, and they fall back by themse
   await events.close();
 });
 
+const statesHeard = (heard: readonly { data: Record<string, unknown> }[], id: string) =>
+  heard.filter(({ data }) => data.capacity_request_id === id).map(({ data }) => data.status);
+
+test.serial('every change of a request is told, also when the broker was away', async (t) => {
+  const customer = await stack.customer();
+  const { accountId } = customer;
+  const events = await listenForEvents(stack, 'capacity_request.updated');
+  const first = (await ask(customer)).wrapped.capacity_request.id;
+  const away = { announce: () => Promise.reject(new Error('away')) };
+  const deps = { ...stack.api, announcer: away };
+  const cancelled = await cancelCapacity(deps, { accountId, id: first, requestId: 'c' });
+  t.is(cancelled.status, 'cancelled', 'it is done all the same');
+  const second = (await ask(customer)).wrapped.capacity_request.id;
+  const no = { accountId, id: second, requestId: 'ops', note: 'not yet', perMinute: null };
+  await reviewCapacity(stack.api, no);
+  t.is((await stack.api.accounts.find(accountId))?.tier.name, 'standard');
+  clock.forward(11_000);
+  await tellLeftNews(stack.api);
+  await eventually(t, () => statesHeard(events.heard, first)[1]);
+  await eventually(t, () => statesHeard(events.heard, second)[1]);
+  t.deepEqual(statesHeard(events.heard, first), ['pending', 'cancelled']);
+  t.deepEqual(statesHeard(events.heard, second), ['pending', 'rejected']);
+  await events.close();
+});
+
+test.serial('an approval is whole: state, tier and news, or nothing of it', async (t) => {
+  const customer = await stack.customer();
+  const { accountId } = customer;
+  const { id } = (await ask(customer)).wrapped.capacity_request;
+  const told = accountEvent('capacity_request.updated', {
+    ...{ accountId, mode: 'live', at: clock.now(), requestId: 'ops', subject: `${id} approved` },
+    data: { capacity_request_id: id, status: 'approved' },
+  });
+  // A tier that its column does not take: as good as a crash in between.
+  const tier = { name: 'custom', perMinute: -1, expiresAt: clock.now() + day } as const;
+  const approved = { status: 'approved', at: clock.now(), note: null, tier, told } as const;
+  await t.throwsAsync(stack.api.capacity.settle(accountId, id, approved));
+  t.is((await stack.api.capacity.find(accountId, id))?.status, 'pending');
+  t.is((await stack.api.accounts.find(accountId))?.tier.name, 'standard');
+  const left = await stack.api.news.leftBefore(clock.now() + 1, 100);
+  t.false(left.some((event) => event.id === told.id));
+});
+
+test.serial('of cancelling and approving at once one holds, and the tier is its', async (t) => {
+  for (let round = 0; round < 5; round++) {
+    const customer = await stack.customer();
+    const { accountId } = customer;
+    const { id } = (await ask(customer)).wrapped.capacity_request;
+    const given = { accountId, id, requestId: 'race' };
+    const [cancelled, reviewed] = await Promise.allSettled([
+      cancelCapacity(stack.api, given),
+      reviewCapacity(stack.api, { ...given, note: null, perMinute: 5_000 }),
+    ]);
+    t.not(cancelled.status, reviewed.status);
+    const status = (await stack.api.capacity.find(accountId, id))?.status;
+    const won = reviewed.status === 'fulfilled';
+    t.is(status, won ? 'approved' : 'cancelled');
+    const tier = (await stack.api.accounts.find(accountId))?.tier.name;
+    t.is(tier, won ? 'tier-5000' : 'standard');
+  }
+});
+
 test.serial('the fields of a request are bounded', async (t) => {
   const { live } = await stack.customer();
   const wrong: [string, unknown][] = [
@@ -181,11 +245,21 @@ test.serial('refusals are shown to their account, and use is counted', async (t)
   });
   t.like((limits.recent_throttles as unknown as object[])[0], {
     ...{ code: 'RATE_LIMIT_EXCEEDED', reason: 'cooldown', dimension: 'recipient', limit: 1 },
-    ...{ window_seconds: 30, operation: 'POST /v1/otp/send' },
+    ...{ window_seconds: 30, operation: 'POST /v1/otp/send', mode: 'live' },
   });
   t.like(limits.usage, {
     burst: { used: 1, limit: 100, remaining: 99 },
     hourly: { limit: 18_000 },
   });
   t.false(JSON.stringify(limits).includes(phone.slice(1)));
+  for (let time = 0; time < 6; time++) await customer.session.get('/v1/clients/otps/export');
+  t.is((await customer.session.get('/v1/clients/otps/export')).status, 429);
+  const newest = await eventually(t, async () => {
+    const [first] = (await document(customer)).recent_throttles as unknown as Record<
+      string,
+      unknown
+    >[];
+    return first?.mode === null ? first : undefined;
+  });
+  t.like(newest, { operation: 'GET /v1/clients/otps/export', dimension: 'account', limit: 6 });
 });

@@ -11,18 +11,19 @@ import { type Customer, eventually, type Stack, startStack } from '../support/st
 import { strictCheck } from '../support/strict-schema.ts';
 
 let stack: Stack;
+const settings = { TRIAL_VERIFICATIONS: '1', SHARED_NUMBER_HOURLY: '5' };
 const wrongIn = strictCheck('/v1/clients/limits');
 
 test.before(async () => {
-  stack = await startStack('limits_document', { settings: { TRIAL_VERIFICATIONS: '1' } });
+  stack = await startStack('limits_document', { settings });
 });
 test.after.always(() => stack?.close());
 
 type Document = {
-  account: { status: string };
+  account: { status: string; billing_plan: string };
   effective_policy: { tier: string; source: string };
   eligibility: Record<string, unknown> & { blocked_by: string[]; can_send: boolean };
-  safety_controls: { fraud_guard: { blocked_prefixes: object[] } };
+  safety_controls: { fraud_guard: { blocked_prefixes: object[] }; safety_floor: object };
   allowances: Record<string, unknown>;
   usage: Record<string, unknown>;
 };
@@ -50,7 +51,8 @@ const payer = async (options?: { money?: number }): Promise<Customer> => {
 test.serial('trial, and a trial that is used up', async (t) => {
   const customer = await stack.customer({ money: 0 });
   t.like((await documentOf(t, customer, [])).allowances, { free_trial: { granted: 1, used: 0 } });
-  await documentOf(t, customer, ['FREE_TRIAL_EXHAUSTED']);
+  const open = await documentOf(t, customer, ['FREE_TRIAL_EXHAUSTED']);
+  t.like(open.allowances, { free_trial: { used: 0, held: 1, remaining: 0 } }, 'an open code');
   const next = await stack.customer({ money: 0 });
   const phone = stack.phone();
   await next.live.send(phone.number);
@@ -80,12 +82,85 @@ test.serial('paid, without money, and capped', async (t) => {
     request_bounds: { per_minute: { min: 1, max: 20_000 } },
     review: { deposited: true, own_number: false, blocked_prefixes: 0, days: 30 },
   });
+  t.like(document.usage, { spend_hour: { spent: 0, held: 0, cap: null, remaining: null } });
   await documentOf(t, await payer({ money: 0 }), ['DEPOSIT_REQUIRED']);
   await documentOf(t, await payer({ money: 1 }), ['INSUFFICIENT_CREDITS']);
   const capped = await payer();
   await capped.live.call('PATCH', '/v1/clients/settings', { body: { spend_cap_hourly: 0 } });
   t.like((await documentOf(t, capped, ['SPEND_CAP_EXCEEDED'])).usage, { spend_hour: { cap: 0 } });
 });
+
+test.serial('what open codes hold is neither spent nor left', async (t) => {
+  const customer = await payer({ money: 10 });
+  await customer.live.call('PATCH', '/v1/clients/settings', { body: { spend_cap_hourly: 1 } });
+  const phone = stack.phone();
+  await customer.live.send(phone.number);
+  const { data: open } = await customer.live.get('/v1/clients/limits');
+  t.is(wrongIn(open), '');
+  t.like(open, {
+    usage: { spend_hour: { spent: 0, held: 0.05, cap: 1, remaining: 0.95 } },
+    allowances: { balance: { available: 10, held: 0.05 }, shared_number: { hourly_used: 1 } },
+  });
+  await customer.live.verify(phone.number, await phone.code());
+  const { data: settled } = await customer.live.get('/v1/clients/limits');
+  t.like(settled, {
+    usage: { spend_hour: { spent: 0.05, held: 0, cap: 1, remaining: 0.95 } },
+    allowances: { balance: { available: 9.95, held: 0 }, shared_number: { hourly_used: 1 } },
+  });
+});
+
+test.serial('the hour of the shared number used up', async (t) => {
+  const customer = await payer();
+  for (let sent = 0; sent < 5; sent++) t.is((await customer.live.send(aNumber())).status, 200);
+  const document = await documentOf(t, customer, ['CENTRAL_WHATSAPP_LIMIT']);
+  t.like(document.allowances, { shared_number: { hourly_limit: 5, hourly_used: 5 } });
+});
+
+test.serial(
+  'held by the safety floor since a time, which is not any plan per message',
+  async (t) => {
+    const customer = await payer();
+    const { accountId } = customer;
+    const judge = (
+      date: string,
+      lowDays: number,
+      plan: 'pay_per_success' | 'per_message',
+      at: number,
+    ) =>
+      stack.api.floor.record(
+        {
+          ...{ accountId, date, settled: 23, verified: 7, lowDays, plan, at },
+          switched: plan === 'per_message',
+        },
+        [],
+      );
+    await judge('2026-11-01', 2, 'pay_per_success', 1);
+    const clear = { state: 'clear', since: null, low_days: 2 };
+    t.like((await documentOf(t, customer, [])).safety_controls, { safety_floor: clear });
+    const at = Date.UTC(2026, 10, 3, 0, 20);
+    await judge('2026-11-02', 3, 'per_message', at);
+    await stack.api.revocations.announce();
+    const document = await eventually(t, async () => {
+      const found = await documentOf(t, customer, []);
+      return found.account.billing_plan === 'per_message' ? found : undefined;
+    });
+    t.like(document.safety_controls, {
+      safety_floor: {
+        ...{ state: 'held', since: new Date(at).toISOString(), low_days: 3, days_to_switch: 3 },
+        recent_days: [{ date: '2026-11-02', settled: 23, verified: 7, rate: 0.3043 }],
+      },
+    });
+    const chosen = await stack.customer();
+    await stack.api.ledger.setPlan(chosen.accountId, 'trial', 'per_message');
+    await stack.api.revocations.announce();
+    await eventually(t, async () => {
+      const { data } = await chosen.live.get('/v1/clients/limits');
+      return (data.account as { billing_plan: string }).billing_plan === 'per_message' || undefined;
+    });
+    const { data } = await chosen.live.get('/v1/clients/limits');
+    t.like(data.safety_controls, { safety_floor: { state: 'clear', since: null } });
+  },
+);
 
 test.serial('the shared number paused for the account', async (t) => {
   const customer = await payer();

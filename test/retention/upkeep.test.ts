@@ -1,5 +1,6 @@
 // Half a year of upkeep on a real database: weeks come and go, and with them only what is past its retention.
 import test from 'ava';
+import { createLedgerStore } from '../../lib/billing/ledger-store.ts';
 import { createReconcileStore } from '../../lib/billing/reconcile-store.ts';
 import { createMysql, type Database } from '../../lib/infra/mysql.ts';
 import { day, hour } from '../../lib/kernel/clock.ts';
@@ -97,6 +98,9 @@ test.serial(
     t.is(await countOf('message_events'), kept.length);
     t.is(await countOf('rollup_hours'), kept.length);
     t.is(await countOf('rollup_days'), sent.length, 'daily figures stay');
+    const { countMessages } = createLedgerStore(db);
+    t.is(await countMessages(accountId, 100), sent.length, 'what was sent on trial stays sent');
+    t.is(await countMessages(accountId, 7), 7);
     for (const { table } of partitionedTables) {
       const all = await names(table);
       t.is(all.length, 5 + 4 + 1, table);
