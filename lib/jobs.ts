@@ -88,6 +88,8 @@ const sendPayload = object({
   reachable: nullable(flag()),
   /** Set when the caller has its answer already: a fallback in the background. */
   late: flag(),
+  /** Set when it was admitted for the account's own number: no rule of the shared one was asked. */
+  own: optional(flag()),
   /** The channels' parts so far, for the message's timeline. */
   legs: optional(list(legSchema)),
 });

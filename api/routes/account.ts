@@ -102,8 +102,9 @@ const settings = route({
     .or(...settingNames)
     .messages(atLeastOne(...settingNames)) as ReturnType<typeof settingsShape>,
   data: accountDetails(),
-  handle: async (app, { account, keyMode, body }) => {
+  handle: async (app, { account, keyMode, keyEnds, body }) => {
     requireLiveRights(keyMode);
+    requireLastingKey(keyEnds);
     await takeRead(app.reads, 'profile_change', account.id);
     const { webhook_url: url, spend_cap_hourly: cap, waba_template_language: language } = body;
     const changes = {

@@ -5,6 +5,7 @@ import { disconnect } from '../../lib/connections/disconnect.ts';
 import { checkTemplate, createTemplate } from '../../lib/connections/template.ts';
 import { type ErrorCode, fail } from '../../lib/kernel/errors.ts';
 import { flag, nullable, object, optional, text } from '../../lib/kernel/schema.ts';
+import { requireLastingKey } from '../../lib/keys/rights.ts';
 import { refusalExtras } from '../../lib/limits/answers.ts';
 import { requireProof } from '../../lib/sessions/authenticate.ts';
 import {
@@ -32,7 +33,7 @@ const templateErrors: ErrorCode[] = [...changeErrors, 'NOT_FOUND'];
 /** Live sends depend on the connection, so a test key does not change it; all but leaving share one limit. */
 const mayChange = async (
   app: ApiApp,
-  { account, keyMode }: Pick<Callers['account'], 'account' | 'keyMode'>,
+  { account, keyMode, keyEnds }: Pick<Callers['account'], 'account' | 'keyMode' | 'keyEnds'>,
   row: 'connect' | 'disconnect' = 'connect',
 ): Promise<void> => {
   if (keyMode === 'test') {
@@ -40,6 +41,7 @@ const mayChange = async (
       'A test key cannot change the WhatsApp connection. Use a live key or a session.';
     throw fail('REAUTH_REQUIRED', {}, { message });
   }
+  requireLastingKey(keyEnds);
   const taken = await app.reads.take(row, account.id);
   if (!taken.admitted) throw fail('RATE_LIMIT_EXCEEDED', refusalExtras(taken.refusal));
 };

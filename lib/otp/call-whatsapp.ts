@@ -74,6 +74,8 @@ export const callChannel = async (
     return { result: later, own: false };
   }
   if (!sender) return { result: unavailable, own: false };
+  // Disconnected meanwhile: the shared number has rules of its own, which this message did not meet.
+  if (sender.shared && delivery.own) return { result: unavailable, own: true };
   const own = !sender.shared;
   const { phoneNumberId } = sender;
   if (deps.pauses.isPaused('whatsapp', phoneNumberId)) {

@@ -45,6 +45,8 @@ export type Delivery = {
   reason: FailureReason | null;
   reachable: boolean | null;
   late: boolean;
+  /** Admitted for the account's own number: it does not go out from the shared one. */
+  own?: boolean;
   legs: LegWire[];
   waiter: Waiter | undefined;
   deadlineMs: number | undefined;

@@ -24,8 +24,16 @@ export type DispatchDeps = {
   callMs: number;
 };
 
-/** What is sent: the message, where it lives, its code, and whether WhatsApp is known to reach the phone. */
-export type Sending = { message: Message; ref: LiveRef; code: string; reachable: boolean | null };
+/** What is sent: the message, where it lives and its code. */
+export type Sending = {
+  message: Message;
+  ref: LiveRef;
+  code: string;
+  /** Whether WhatsApp is known to reach the phone; null when nobody knows. */
+  reachable: boolean | null;
+  /** Admitted for the account's own number. */
+  own: boolean;
+};
 
 type Replies = ReturnType<Broker['expectReplies']>;
 
@@ -76,7 +84,7 @@ const awaitReceipt = async (
 /** Publishes the job. Answers false when the broker did not say whether it has it. */
 const publishSend = async (
   deps: DispatchDeps,
-  { message, code, reachable }: Sending,
+  { message, code, reachable, own }: Sending,
 ): Promise<boolean> => {
   const replyTo = deps.broker.replyAddress();
   if (replyTo === undefined) throw unavailable(new Error('no reply queue'));
@@ -90,6 +98,7 @@ const publishSend = async (
         reason: null,
         reachable,
         late: false,
+        own,
       },
       {
         messageId: message.id,

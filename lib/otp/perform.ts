@@ -207,7 +207,7 @@ export const perform = async (
   let mayArrive = false;
   try {
     const code = command.code ?? newCode(mode);
-    const outcome = await dispatch(deps, { message, ref, code, reachable });
+    const outcome = await dispatch(deps, { message, ref, code, reachable, own: !asked.shared });
     if (outcome.kind === 'duplicate') {
       await deps.quotes.cancel(asked, quote);
       return await duplicateAnswer(deps, command, outcome.messageId);

@@ -34,6 +34,7 @@ export const openJob = (
       reason: job.reason as FailureReason | null,
       reachable: job.reachable,
       late: job.late,
+      own: job.own ?? false,
       legs: openLeg(job.legs ?? [], { channel, queuedAt, attempt }),
       waiter: replyTo && correlationId ? { replyTo, correlationId } : undefined,
       deadlineMs: meta.deadlineMs,

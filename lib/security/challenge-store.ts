@@ -60,6 +60,11 @@ export const createChallengeStore = (db: Database) => ({
     };
   },
 
+  /** A code that was never looked at counts for nothing. */
+  giveBackChallenge: async (hash: Buffer): Promise<void> => {
+    await db('mfa_challenges').where({ hash }).where('attempts', '>', 0).decrement('attempts');
+  },
+
   /** Deletes at most `most` that nobody can answer any more; answers how many. */
   purgeChallenges: async (now: number, most: number): Promise<number> =>
     Number(await db('mfa_challenges').where('expires_at', '<', now).limit(most).delete()),

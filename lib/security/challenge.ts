@@ -10,7 +10,7 @@ import { type Opened, openSession, type SessionDeps, type Visitor } from '../ses
 import { tokenHash } from '../sessions/tokens.ts';
 import { type ChallengeStore, endChallenge } from './challenge-store.ts';
 import { isFactor, type MfaDeps } from './factor.ts';
-import type { Attempt, Throttle } from './throttle.ts';
+import { type Attempt, isVerdict, type Throttle } from './throttle.ts';
 
 const lifeMs = 5 * minute;
 const codesPerToken = 5;
@@ -57,9 +57,14 @@ export const answerChallenge = async (
   const { account, attempts, visitor, source, expiresAt } = challenge;
   if (account.status !== 'active') throw fail('ACCOUNT_SUSPENDED');
   if (attempts > codesPerToken) throw tooMany(expiresAt, now);
-  await throttle.guessing('code', account.id, async () => {
+  const guess = throttle.guessing('code', account.id, async () => {
     if (await isFactor(deps, account.id, code)) return;
     throw fail('INVALID_CODE', { attempts_remaining: Math.max(codesPerToken - attempts, 0) });
+  });
+  await guess.catch(async (error: unknown) => {
+    // Nobody looked at the code: an engine was away, or there was no room.
+    if (!isVerdict(error)) await challenges.giveBackChallenge(hash).catch(() => undefined);
+    throw error;
   });
   const opened = await openSession(deps, {
     ...{ account, visitor, mfa: true },

@@ -74,7 +74,8 @@ const refused = (row: Row, waitMs: number, now: number) =>
 
 const wrong = new Set(['INVALID_CREDENTIALS', 'INVALID_CODE']);
 
-const isVerdict = (error: unknown): boolean =>
+/** Whether an error says that what was guessed is wrong. */
+export const isVerdict = (error: unknown): boolean =>
   error instanceof ServiceError && wrong.has(error.code);
 
 const namesOf = ({ email, source }: Attempt) => ({

@@ -1,7 +1,7 @@
 // Every endpoint with every kind of credential: whom it lets in follows from its route's `auth`, and from nothing
 // else. A new route is covered as it is added to the table.
 import test from 'ava';
-import type { Auth, JsonRoute } from '../../api/route.ts';
+import type { Auth, CsvRoute, JsonRoute } from '../../api/route.ts';
 import { routes } from '../../api/routes.ts';
 import { newId } from '../../lib/kernel/ids.ts';
 import { openSession } from '../../lib/sessions/open.ts';
@@ -11,7 +11,7 @@ import { type Stack, startStack } from '../support/stack.ts';
 
 let stack: Stack;
 
-const endpoints = routes.filter((route): route is JsonRoute => route.kind === 'json');
+const endpoints = routes.filter((route): route is JsonRoute | CsvRoute => route.kind !== 'raw');
 
 const kinds = [
   ...['none', 'nonsense', 'live key', 'test key', 'session', 'refresh token', 'mfa token'],
@@ -84,14 +84,14 @@ const suspended = async () => {
   return customer;
 };
 
-const pathOf = ({ path }: JsonRoute): string =>
+const pathOf = ({ path }: JsonRoute | CsvRoute): string =>
   path.replace('{message_id}', `otp_${newId()}`).replace(/\{\w+\}/g, newId());
 
 /** The answer to a call with nothing in its body: whoever is let in hears 400, 404 or better. */
-const call = async (route: JsonRoute, token: string | undefined, source: number) => {
+const call = async (route: JsonRoute | CsvRoute, token: string | undefined, source: number) => {
   const client = createClient(stack.url, token);
   const headers = { 'X-Forwarded-For': `203.0.113.${source % 250}` };
-  const body = route.body ? { body: {} } : {};
+  const body = route.kind === 'json' && route.body ? { body: {} } : {};
   return client.call(route.method, pathOf(route), { ...body, headers });
 };
 

@@ -29,6 +29,15 @@ test.serial('a rotated key works for its grace and leaves nothing that works lon
       await old.call('DELETE', `${path}/${other}`),
       await old.post('/v1/clients/signup-secret', undefined),
       await old.post('/v1/clients/webhook-secret/rotate', undefined),
+      await old.call('PATCH', '/v1/clients/settings', {
+        body: { webhook_url: 'https://a.example/h' },
+      }),
+      await old.post('/v1/clients/connect-whatsapp', { phone_number_id: '1', access_token: 'EAA' }),
+      await old.post('/v1/clients/waba/embedded-signup', {
+        ...{ code: 'c', waba_id: '1', phone_number_id: '1' },
+      }),
+      await old.post('/v1/clients/waba/template/create', undefined),
+      await old.post('/v1/clients/waba/disconnect', undefined),
     ];
     for (const { error } of refused) t.is(error.code, 'REAUTH_REQUIRED');
     t.is((await old.get('/v1/clients/me')).status, 200, 'it works for its grace');

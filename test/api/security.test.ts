@@ -1,5 +1,7 @@
 // Account security: the second factor from set-up to its end, re-authentication, sessions (spec section 4).
 import test from 'ava';
+import sinon from 'sinon';
+import { RedisUnavailable } from '../../lib/infra/redis.ts';
 import { minute } from '../../lib/kernel/clock.ts';
 import { openSession } from '../../lib/sessions/open.ts';
 import { appCode } from '../support/authenticator.ts';
@@ -265,3 +267,27 @@ test.serial('an account holds twenty sessions; the oldest goes', async (t) => {
   await anotherSession(who);
   t.is((await who.session.get('/v1/clients/me')).error.code, 'INVALID_SESSION');
 });
+
+test.serial('codes that nobody looked at do not use the token up', async (t) => {
+  const who = await protectedMember();
+  const { mfa_token: token } = (await logIn(who)).data;
+  nextStep();
+  const code = appCode(who.secret, clock.now());
+  const away = sinon.stub(stack.api.throttle, 'guessing').rejects(new RedisUnavailable());
+  for (let attempt = 0; attempt < 6; attempt++) {
+    t.is((await answerWith(token, code)).status, 503);
+  }
+  away.restore();
+  t.is((await answerWith(token, code)).status, 200);
+});
+
+test.serial(
+  'new recovery codes for a factor that is turned off meanwhile leave nothing',
+  async (t) => {
+    const who = await protectedMember();
+    const set = { salt: Buffer.alloc(16), hashes: [Buffer.alloc(32, 1)] };
+    await who.post('mfa/disable', { password: who.password });
+    t.false(await stack.api.factors.replaceRecoveryCodes(who.accountId, set));
+    t.like((await who.session.get(`${base}/mfa`)).data, { recovery_codes_remaining: 0 });
+  },
+);

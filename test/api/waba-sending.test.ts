@@ -11,6 +11,7 @@ import {
   senderOf,
 } from '../support/connections.ts';
 import { control, linkTelegram } from '../support/control.ts';
+import { holdNext } from '../support/hold.ts';
 import { shared } from '../support/settings.ts';
 import { type Customer, eventually, type Stack, startStack } from '../support/stack.ts';
 
@@ -295,3 +296,24 @@ test.serial('sends ask MySQL for the number once, until something changes', asyn
   // Other tests of this file may have announced something in between.
   t.true(asked - before <= 2, `${asked - before}`);
 });
+
+test.serial(
+  'a send that waits while its number is left is not sent from the shared one',
+  async (t) => {
+    const { customer } = await ready(t);
+    const phone = stack.phone();
+    await stack.stopWorkers('whatsapp');
+    const published = holdNext(stack.api.broker, 'publish');
+    const sending = customer.live.send(phone.number);
+    await published.reached;
+    published.release();
+    const left = await leave(customer);
+    await stack.startWorkers('whatsapp');
+    t.is(left.status, 200);
+    const answer = await sending;
+    t.not(answer.status, 200, answer.text);
+    t.deepEqual(await phone.messages(), []);
+    const next = await customer.live.send(stack.phone().number);
+    t.is(next.status, 200, 'the next one meets the rules of the shared number');
+  },
+);
