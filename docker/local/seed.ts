@@ -83,9 +83,10 @@ const pointAtReceiver = async (
 ): Promise<void> => {
   const [secret] = await signingSecrets({ ...deps, clock: systemClock }, account.id);
   if (secret) await writeFile(join(deps.folder, 'webhook-secret'), secret, { mode: 0o600 });
-  const { SIM_PORT } = process.env;
-  if (!SIM_PORT || account.webhookUrl?.startsWith('https://')) return;
-  const url = `http://127.0.0.1:${SIM_PORT}/receiver`;
+  const { SIM_PORT, RECEIVER_URL } = process.env;
+  // Without containers everything is on this machine.
+  const url = RECEIVER_URL ?? (SIM_PORT && `http://127.0.0.1:${SIM_PORT}/receiver`);
+  if (!url || account.webhookUrl?.startsWith('https://')) return;
   await deps.accounts.change(account.id, { webhookUrl: url });
   await createWebhookStore(deps.db).enable(account.id, systemClock.now());
 };
