@@ -55,7 +55,9 @@ const delivery = route({
         number: integer().min(1),
         at: timestamp(),
         status: nullable(integer()).description('HTTP status; null: there was no answer.'),
-        reason: nullable(text()).description('Why it did not count as delivered.'),
+        reason: nullable(text()).description(
+          'Why it did not count as delivered. our_network: the fault was ours; the attempt is made again and counts for nothing.',
+        ),
         duration_ms: integer().min(0),
       }),
     ),

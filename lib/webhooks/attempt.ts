@@ -6,10 +6,11 @@ import type { Clock } from '../kernel/clock.ts';
 import type { OutboundResult } from '../kernel/outbound.ts';
 import type { Sealer } from '../kernel/secrets.ts';
 import type { Delivery } from './delivery.ts';
+import type { Egress } from './egress.ts';
 import type { DisabledReason, Endpoint } from './endpoint-store.ts';
 import type { Result } from './health.ts';
 import { publicEventId } from './render.ts';
-import { type Judgement, judge, pauseOf, unsafe } from './rules.ts';
+import { againForUs, type Judgement, judge, pauseOf, unsafe } from './rules.ts';
 import { signedHeaders, signingKey } from './sign.ts';
 import type { Recorded } from './work-store.ts';
 
@@ -85,10 +86,11 @@ export type Attempt = (delivery: Delivery, endpoint: Endpoint) => Promise<Attemp
 export const createAttempt = (deps: {
   outbound: Outbound;
   keys: SigningKeys;
+  egress: Egress;
   clock: Clock;
   version: string;
 }): Attempt => {
-  const { outbound, keys, clock } = deps;
+  const { outbound, keys, egress, clock } = deps;
   const userAgent = `Tessera/${deps.version}`;
 
   const post = (delivery: Delivery, endpoint: Endpoint): Promise<OutboundResult> => {
@@ -106,7 +108,9 @@ export const createAttempt = (deps: {
     const now = clock.now();
     const since = delivery.releasedAt ?? delivery.createdAt;
     const number = delivery.tries + 1;
-    const judgement = judge(answer, { number, since, now, chance: Math.random() });
+    const chance = Math.random();
+    const ours = egress.isOurs(endpoint.url, answer);
+    const judgement = ours ? againForUs(chance) : judge(answer, { number, since, now, chance });
     const ok = judgement.kind === 'delivered';
     const attempt = {
       number: delivery.attempts + 1,
@@ -116,8 +120,13 @@ export const createAttempt = (deps: {
       reason: judgement.kind === 'delivered' ? null : judgement.reason,
     };
     return {
-      recorded: { delivery, attempt, counted: !delivery.manual, to: nextOf(judgement, now) },
-      result: resultOf(answer, ok, !isUrgent(delivery)),
+      recorded: {
+        delivery,
+        attempt,
+        counted: !delivery.manual && !ours,
+        to: nextOf(judgement, now),
+      },
+      result: resultOf(answer, ok, !ours && !isUrgent(delivery)),
       pauseUntil: pauseOf(answer, now),
       giveUp: giveUpOf(judgement),
     };

@@ -8,6 +8,7 @@ import { describeError } from '../kernel/redact.ts';
 import type { Sealer } from '../kernel/secrets.ts';
 import { createAttempt, createSigningKeys } from './attempt.ts';
 import type { Delivery } from './delivery.ts';
+import { createEgress } from './egress.ts';
 import type { Endpoint } from './endpoint-store.ts';
 import type { Endpoints } from './endpoints.ts';
 import { createGate } from './gate.ts';
@@ -78,7 +79,11 @@ const createParts = (deps: DeliverDeps) => {
     gate: createGate(clock),
     lanes,
     recorder: createRecorder({ ...deps, forget: endpoints.forget }),
-    attempt: createAttempt({ outbound, keys: createSigningKeys(sealer, clock), clock, version }),
+    attempt: createAttempt({
+      ...{ outbound, clock, version },
+      keys: createSigningKeys(sealer, clock),
+      egress: createEgress({ clock, log }),
+    }),
     putAway: createPutAway({ webhooks, lanes, clock, log }),
   };
 };

@@ -30,7 +30,7 @@ const noteAnswer = (origin: Origin, result: Result, now: number): void => {
     // Any answer at all says that the host is there.
     origin.answeredAt = now;
     if (result.ok) origin.window = Math.min(origin.window + 1, originMost);
-  } else if (now - origin.answeredAt > aliveMs) {
+  } else if (result.counts && now - origin.answeredAt > aliveMs) {
     origin.window = Math.max(originLeast, Math.floor(origin.window / 2));
   }
 };

@@ -33,7 +33,8 @@ const pauseMostMs = 10 * minute;
 /** An answer that our repeating will hardly change is not asked for again within the first minute. */
 const refusedStep = 2;
 
-export type Reason = NoAnswer | 'redirect' | 'gone' | 'status';
+/** `our_network`: the fault was our own, and the attempt does not count. */
+export type Reason = NoAnswer | 'redirect' | 'gone' | 'status' | 'our_network';
 
 /** What an attempt came to. */
 export type Judgement =
@@ -80,6 +81,15 @@ const leastWait = (result: OutboundResult, now: number): number => {
   const refused = status >= 400 && status < 500 && !passing.has(status);
   return refused ? (waitsMs[refusedStep] ?? 0) : 0;
 };
+
+const ownFaultWaitMs = 30 * second;
+
+/** What follows from an attempt that failed by our own fault: the same one again, whatever the schedule says. */
+export const againForUs = (chance: number): Judgement => ({
+  kind: 'again',
+  reason: 'our_network',
+  waitMs: Math.round(ownFaultWaitMs * (1 + jitter * (2 * chance - 1))),
+});
 
 /**
  * What follows from an attempt. `number` counts the schedule's from 1, `since` (ms) is when the schedule began, `chance`

@@ -7,12 +7,12 @@ import { requireCallable } from '../../lib/infra/addresses.ts';
 const docker = join(import.meta.dirname, '../../docker');
 const read = (name: string): string => readFileSync(join(docker, name), 'utf8');
 
-const settings = new Map(
+const settings = new Map<string, string>(
   read('demo.env')
     .split('\n')
     .flatMap((line) => {
       const [, name, value] = /^([A-Z_]+)=(.*)$/.exec(line) ?? [];
-      return name === undefined ? [] : [[name, value ?? ''] as const];
+      return name === undefined ? [] : [[name, value] as [string, string]];
     }),
 );
 
@@ -22,7 +22,7 @@ const serviceOf = (name: string): string =>
 test('the address of the demo account is the receiver of the simulators, and may be called', (t) => {
   const url = new URL(settings.get('RECEIVER_URL') ?? '');
   t.is(url.hostname, 'sim');
-  t.is(url.port, settings.get('SIM_PORT'));
+  t.is(url.port, settings.get('SIM_PORT') ?? '');
   t.is(url.pathname, '/receiver');
   const allowed = new Set((settings.get('WEBHOOK_ALLOWED_HOSTS') ?? '').split(','));
   t.notThrows(() => requireCallable(url, allowed));
