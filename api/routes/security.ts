@@ -186,7 +186,7 @@ const revoke = route({
     const id = params.id.toLowerCase();
     const outcome = await app.sessions.revoke(account.id, id, now, 'revoked');
     // Also of one that ended before: whoever ended it may not have come to tell the others.
-    if (outcome !== 'missing') await app.revocations.announce();
+    if (outcome !== 'missing') await app.revocations.announce(account.id);
     if (outcome !== 'ended') throw fail('NOT_FOUND');
     return { revoked: true };
   },
@@ -203,7 +203,7 @@ const revokeOthers = route({
     await takeChange(app, account);
     const ended = { except: session.id, reason: 'revoked' };
     const revoked = await app.sessions.revokeAll(account.id, now, ended);
-    await app.revocations.announce();
+    await app.revocations.announce(account.id);
     return { revoked };
   },
 });

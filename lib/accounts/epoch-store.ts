@@ -1,29 +1,30 @@
-// The epoch of revocations in MySQL: the witness that is there whenever a change could be written.
+// The epochs of revocations in MySQL: the witness that is there whenever a change could be written.
 import { randomUUID } from 'node:crypto';
 import type { Database } from '../infra/mysql.ts';
+import { shardOf } from './shards.ts';
 
-const row = { id: 1 };
+const table = 'revocation_epochs';
 
-const writeEpoch = async (db: Database, epoch: string): Promise<void> => {
-  await db('revocation_epochs')
-    .insert({ ...row, epoch })
-    .onConflict('id')
-    .merge(['epoch']);
+const writeEpoch = async (db: Database, id: number, epoch: string): Promise<void> => {
+  await db(table).insert({ id, epoch }).onConflict('id').merge(['epoch']);
 };
 
 /**
- * Makes every process forget what it remembers as soon as `trx` is committed: the news is part of the change, so no
- * crash comes between them. Last in its transaction: everybody who changes something passes this row.
+ * Makes every process forget what it remembers of the account (of everybody, without one) as soon as `trx` is
+ * committed: the news is part of the change, so no crash comes between them. Last in its transaction: everybody who
+ * changes something of the same shard passes this row.
  */
-export const advanceEpoch = (trx: Database): Promise<void> => writeEpoch(trx, randomUUID());
+export const advanceEpoch = (trx: Database, accountId?: string): Promise<void> =>
+  writeEpoch(trx, shardOf(accountId), randomUUID());
 
 export type EpochStore = ReturnType<typeof createEpochStore>;
 
 export const createEpochStore = (db: Database) => ({
-  read: async (): Promise<string> => {
-    const found = await db<{ epoch: string }>('revocation_epochs').where(row).first('epoch');
-    return found?.epoch ?? 'none';
+  /** The newest epoch of each shard. */
+  read: async (): Promise<Map<number, string>> => {
+    const rows = await db<{ id: number; epoch: string }>(table).select('id', 'epoch');
+    return new Map(rows.map(({ id, epoch }) => [id, epoch]));
   },
 
-  write: (epoch: string): Promise<void> => writeEpoch(db, epoch),
+  write: (shard: number, epoch: string): Promise<void> => writeEpoch(db, shard, epoch),
 });

@@ -6,7 +6,7 @@ import type { AccountChanges, AccountStore } from './store.ts';
 
 type Deps = {
   accounts: AccountStore;
-  revocations: { announce(): Promise<void> };
+  revocations: { announce(accountId: string): Promise<void> };
   /** An address for webhooks was set, perhaps again. */
   onEndpoint?: (accountId: string) => Promise<void>;
 };
@@ -35,7 +35,7 @@ export const changeAccount = async (
   if (changes.webhookUrl) requireAddress(changes.webhookUrl);
   await accounts.change(accountId, changes);
   if (changes.webhookUrl) await onEndpoint?.(accountId);
-  await revocations.announce();
+  await revocations.announce(accountId);
   const account = await accounts.find(accountId);
   if (!account) throw fail('NOT_FOUND');
   return account;

@@ -83,7 +83,7 @@ const writeColumns = (db: Database, id: string, columns: Row): Promise<void> =>
       await trx('accounts')
         .where({ id: idBytes(id) })
         .update(columns);
-      await advanceEpoch(trx);
+      await advanceEpoch(trx, id);
     }),
   );
 
@@ -199,7 +199,7 @@ const write = (db: Database) => ({
     withLockRetry(() =>
       db.transaction(async (trx) => {
         const changed = await writeStatus(trx, id, { status });
-        if (changed) await advanceEpoch(trx);
+        if (changed) await advanceEpoch(trx, id);
         return changed;
       }),
     ),

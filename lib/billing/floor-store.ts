@@ -71,7 +71,7 @@ export const createFloorStore = (db: Database) => ({
             ...(switched ? { billing_plan: plan, floor_since: since } : {}),
           });
         await insertNews(trx, told);
-        if (switched) await advanceEpoch(trx);
+        if (switched) await advanceEpoch(trx, given.accountId);
       });
       return true;
     } catch (error) {

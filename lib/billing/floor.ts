@@ -57,7 +57,7 @@ const judgeAccount = async (deps: FloorDeps, date: string, today: FloorDay): Pro
   const judged = { accountId, date, settled, verified, switched, at: about.at, ...after };
   const first = await deps.floor.record(judged, told);
   if (!first || !switched) return false;
-  await deps.revocations.announce();
+  await deps.revocations.announce(today.accountId);
   await tellNews(deps, told);
   return true;
 };

@@ -229,7 +229,7 @@ export const createLedgerStore = (db: Database) => ({
       const changed = await trx('accounts').where(account).update({ billing_plan: to });
       if (changed === 0) return false;
       await insertNews(trx, told);
-      await advanceEpoch(trx);
+      await advanceEpoch(trx, accountId);
       return true;
     }),
 

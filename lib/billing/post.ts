@@ -55,7 +55,7 @@ export const createPoster = (deps: PostDeps): Poster => {
     const about = { name: after.seq, at: clock.now() };
     const told = newsAbout(accountId, about, 'billing.plan_changed', data);
     if (!(await ledger.setPlan(accountId, 'trial', 'pay_per_success', [told]))) return;
-    await revocations.announce();
+    await revocations.announce(accountId);
     await tellNews(deps, [told]);
   };
 

@@ -1,6 +1,7 @@
 // What a destination costs an account, and what is paused: remembered in the process until something changes.
 import type { Clock } from '../kernel/clock.ts';
 import { fail } from '../kernel/errors.ts';
+import { createMemory, type Memory } from '../keys/memory.ts';
 import type { Revocations } from '../keys/revocations.ts';
 import type { PlatformPrice, PriceStore, SwitchName } from './price-store.ts';
 
@@ -28,28 +29,21 @@ export type Prices = {
   isPaused(name: SwitchName): Promise<boolean>;
 };
 
-/** Reads through to MySQL; what was read is trusted for a minute, as long as nothing was announced anywhere. */
+/** Reads through to MySQL; what was read is trusted for a minute, as long as nothing was announced about it. */
 export const createPrices = (deps: {
   prices: PriceStore;
-  revocations: Pick<Revocations, 'epoch'>;
+  revocations: Pick<Revocations, 'epoch' | 'news'>;
   clock: Clock;
   everywhereMicros: number;
 }): Prices => {
   const { prices, revocations, clock, everywhereMicros } = deps;
-  const remembered = new Map<string, { value: unknown; epoch: string; until: number }>();
+  const kept = { revocations, clock, keepMs: () => rememberMs, most: rememberedMax };
+  const ofPlatform = createMemory<Map<string, PlatformPrice>>({ ...kept, about: () => undefined });
+  const ofAccounts = createMemory<Map<string, number>>({ ...kept, about: (_, id) => id });
+  const pauses = createMemory<Set<SwitchName>>({ ...kept, about: () => undefined });
 
-  const recall = async <T>(key: string, read: () => Promise<T>): Promise<T> => {
-    const epoch = revocations.epoch();
-    const now = clock.now();
-    const known = remembered.get(key);
-    if (known && known.epoch === epoch && known.until > now) return known.value as T;
-    const value = await read();
-    if (epoch !== undefined) {
-      if (remembered.size >= rememberedMax) remembered.clear();
-      remembered.set(key, { value, epoch, until: now + rememberMs });
-    }
-    return value;
-  };
+  const asked = async <T>(memory: Memory<T>, key: string, ask: () => Promise<T>): Promise<T> =>
+    (memory.recall(key) ?? { value: await memory.learn(key, ask) }).value;
 
   const readPlatform = async (): Promise<Map<string, PlatformPrice>> =>
     new Map((await prices.platform()).map((price) => [price.country, price]));
@@ -58,11 +52,11 @@ export const createPrices = (deps: {
     of: async (accountId, country) => {
       // Few rows for everybody, and fewer of one account: neither is asked for again for every destination.
       const [platform, own] = await Promise.all([
-        recall('platform', readPlatform),
-        recall(accountId, () => prices.own(accountId)),
+        asked(ofPlatform, 'all', readPlatform),
+        asked(ofAccounts, accountId, () => prices.own(accountId)),
       ]);
       return priceOf(own.get(country), platform.get(country), everywhereMicros);
     },
-    isPaused: async (name) => (await recall('paused', () => prices.paused())).has(name),
+    isPaused: async (name) => (await asked(pauses, 'all', () => prices.paused())).has(name),
   };
 };

@@ -158,6 +158,6 @@ export const reviewCapacity = async (
     perMinute === null ? null : tierFor(perMinute, given.expiresAt ?? at + reviewedTierMs);
   const to = { status, at, note, tier, told } as const;
   if (!(await deps.capacity.settle(accountId, id, to))) throw fail('NOT_FOUND');
-  if (tier !== null) await deps.revocations.announce();
+  if (tier !== null) await deps.revocations.announce(accountId);
   await tellNews(deps, [told]);
 };

@@ -37,12 +37,16 @@ export type Settlement = {
 };
 
 // The epoch comes last in its transaction: every process forgets the account with the commit.
-const writeTier = async (trx: Database, id: Buffer, tier: Account['tier']): Promise<void> => {
+const writeTier = async (
+  trx: Database,
+  accountId: string,
+  tier: Account['tier'],
+): Promise<void> => {
   const { name, perMinute, expiresAt } = tier;
   await trx('accounts')
-    .where({ id })
+    .where({ id: idBytes(accountId) })
     .update({ tier: name, tier_per_minute: perMinute, tier_expires_at: expiresAt });
-  await advanceEpoch(trx);
+  await advanceEpoch(trx, accountId);
 };
 
 export type CapacityStore = ReturnType<typeof createCapacityStore>;
@@ -104,7 +108,7 @@ export const createCapacityStore = (db: Database) => ({
           });
         if (changed === 0) return false;
         await insertNews(trx, [to.told]);
-        if (to.tier !== null) await writeTier(trx, account_id, to.tier);
+        if (to.tier !== null) await writeTier(trx, accountId, to.tier);
         return true;
       }),
     ),

@@ -27,9 +27,10 @@ export const createNoteRefusal = (deps: {
     if (reason === undefined || marking.has(connectionId)) return;
     marking.add(connectionId);
     try {
-      if (!(await connections.markBroken(connectionId, reason, clock.now()))) return;
+      const accountId = await connections.markBroken(connectionId, reason, clock.now());
+      if (accountId === undefined) return;
       log.warn({ connection: connectionId, reason, provider_code: code }, 'connection broke');
-      await revocations.announce();
+      await revocations.announce(accountId);
     } finally {
       marking.delete(connectionId);
     }

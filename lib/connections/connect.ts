@@ -124,7 +124,7 @@ const establish = async (deps: ConnectionDeps, given: Given): Promise<void> => {
   });
   if (replaced.kind === 'taken') throw elsewhere();
   // The number is connected by now: whatever fails from here on, the caller is told that it is.
-  await deps.revocations.announce();
+  await deps.revocations.announce(about.accountId);
   await tellNews(deps, replaced.told);
   if (partsWith(replaced.former, connection)) await leave(deps, replaced.former);
 };

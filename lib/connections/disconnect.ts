@@ -44,7 +44,7 @@ export const disconnect = async (
   const { former, told } = await deps.connections.remove(accountId, (gone) =>
     gone ? [disconnectedEvent(gone, about)] : [],
   );
-  await deps.revocations.announce();
+  await deps.revocations.announce(accountId);
   await tellNews(deps, told);
   if (former) await leave(deps, former);
 };

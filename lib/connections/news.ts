@@ -28,7 +28,7 @@ const onTemplate = async (
     templateEvent(connection, { template, before, at, requestId: newId() }),
   ]);
   if (told.length === 0) return;
-  await deps.revocations.announce();
+  await deps.revocations.announce(connection.accountId);
   await tellNews(deps, told);
 };
 
@@ -53,7 +53,7 @@ const onNumber = async (deps: ConnectionDeps, connection: FoundConnection): Prom
 
 const onAccount = async (
   deps: ConnectionDeps,
-  { id }: FoundConnection,
+  { id, accountId }: FoundConnection,
   news: WhatsappNews,
 ): Promise<void> => {
   const effect = accountEffect(news.event, news.ban_state);
@@ -64,7 +64,7 @@ const onAccount = async (
       : await deps.connections.heal(id, [effect.healed]);
   if (!changed) return;
   deps.log.warn({ connection: id, event: news.event }, 'connection changed state');
-  await deps.revocations.announce();
+  await deps.revocations.announce(accountId);
 };
 
 const handleOne = async (deps: ConnectionDeps, news: WhatsappNews): Promise<void> => {

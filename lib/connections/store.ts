@@ -1,4 +1,5 @@
 // Own WhatsApp numbers in MySQL: one per account, one account per number; their templates and PINs.
+
 import { advanceEpoch } from '../accounts/epoch-store.ts';
 import { lockAccount } from '../accounts/store.ts';
 import { type Database, isDuplicateKey, withLockRetry } from '../infra/mysql.ts';
@@ -137,12 +138,13 @@ export type Replaced = { kind: 'taken' } | ({ kind: 'replaced' } & Gone);
 /** Ends a change of the account's connection: what `newsOf` says of it goes with it. */
 const tellWith = async (
   trx: Database,
+  accountId: string,
   former: FoundConnection | undefined,
   newsOf: NewsOf,
 ): Promise<Gone> => {
   const told = newsOf(former);
   await insertNews(trx, told);
-  await advanceEpoch(trx);
+  await advanceEpoch(trx, accountId);
   return { former, told };
 };
 
@@ -157,7 +159,7 @@ const replacing = (db: Database) => ({
         const former = await takeOut(trx, connection.accountId);
         // With the account locked a duplicate can only be the number.
         await insertConnection(trx, connection, { token: sealedToken, now });
-        return tellWith(trx, former, newsOf);
+        return tellWith(trx, connection.accountId, former, newsOf);
       });
     try {
       return { kind: 'replaced', ...(await withLockRetry(work)) };
@@ -170,7 +172,9 @@ const replacing = (db: Database) => ({
   /** Deletes the account's connection with its token and templates; answers what it was, if there was one. */
   remove: (accountId: string, newsOf: NewsOf): Promise<Gone> =>
     withLockRetry(() =>
-      db.transaction(async (trx) => tellWith(trx, await takeOut(trx, accountId), newsOf)),
+      db.transaction(async (trx) =>
+        tellWith(trx, accountId, await takeOut(trx, accountId), newsOf),
+      ),
     ),
 
   /** Keeps `sealedPin` for the number unless there is one; answers the one that is kept. */
@@ -184,30 +188,37 @@ const replacing = (db: Database) => ({
   },
 });
 
-/** Runs an update of connections that every process hears of; answers whether it changed one. */
-const changed = (db: Database, update: (trx: Database) => PromiseLike<number>): Promise<boolean> =>
+/** Runs an update of a connection that every process hears of; answers the account it has changed, if any. */
+const changed = (
+  db: Database,
+  id: string,
+  update: (connection: ReturnType<Database>) => PromiseLike<number>,
+): Promise<string | undefined> =>
   withLockRetry(() =>
     db.transaction(async (trx) => {
-      if ((await update(trx)) === 0) return false;
-      await advanceEpoch(trx);
-      return true;
+      const own = { id: idBytes(id) };
+      if ((await update(trx('whatsapp_connections').where(own))) === 0) return undefined;
+      const row = await trx<Row>('whatsapp_connections').where(own).first('account_id');
+      const accountId = idText(row?.account_id as Buffer);
+      await advanceEpoch(trx, accountId);
+      return accountId;
     }),
   );
 
 const changing = (db: Database) => ({
-  /** Answers false when it was broken before, or is not there any more. */
-  markBroken: (id: string, reason: BrokenReason, now: number): Promise<boolean> =>
-    changed(db, (trx) =>
-      trx('whatsapp_connections')
-        .where({ id: idBytes(id), status: 'connected' })
+  /** Answers the account; undefined when it was broken before, or is not there any more. */
+  markBroken: (id: string, reason: BrokenReason, now: number): Promise<string | undefined> =>
+    changed(db, id, (connection) =>
+      connection
+        .where({ status: 'connected' })
         .update({ status: 'broken', broken_at: now, broken_reason: reason }),
     ),
 
-  /** Takes a connection for sound again that is broken for one of the reasons. */
-  heal: (id: string, reasons: readonly BrokenReason[]): Promise<boolean> =>
-    changed(db, (trx) =>
-      trx('whatsapp_connections')
-        .where({ id: idBytes(id), status: 'broken' })
+  /** Takes a connection for sound again that is broken for one of the reasons; answers its account if it was. */
+  heal: (id: string, reasons: readonly BrokenReason[]): Promise<string | undefined> =>
+    changed(db, id, (connection) =>
+      connection
+        .where({ status: 'broken' })
         .whereIn('broken_reason', reasons)
         .update({ status: 'connected', broken_at: null, broken_reason: null }),
     ),

@@ -2,7 +2,7 @@
 import { advanceEpoch } from '../accounts/epoch-store.ts';
 import { type Database, withLockRetry } from '../infra/mysql.ts';
 import type { EventWire } from '../jobs.ts';
-import { idBytes } from '../kernel/ids.ts';
+import { idBytes, idText } from '../kernel/ids.ts';
 import { insertNews } from '../messages/news-store.ts';
 import { judgeNews, type KnownTemplate, type Template, templateOf } from './rules.ts';
 
@@ -25,14 +25,20 @@ const knownOf = (row: Row): KnownTemplate => ({
   newsAt: Number(row.news_at ?? 0),
 });
 
-/** Locks a connection; false when it is gone. */
-const lockConnection = async (trx: Database, id: Buffer): Promise<boolean> =>
-  (await trx('whatsapp_connections').where({ id }).forUpdate().first('id')) !== undefined;
+/** Locks a connection and answers its account; undefined when it is gone. */
+const lockConnection = async (trx: Database, id: Buffer): Promise<string | undefined> => {
+  const row = await trx<Row>('whatsapp_connections').where({ id }).forUpdate().first('account_id');
+  return row && idText(row.account_id as Buffer);
+};
 
 /** Ends a change of templates: what is told of it goes with it. */
-const tellWith = async (trx: Database, told: EventWire[]): Promise<EventWire[]> => {
+const tellWith = async (
+  trx: Database,
+  accountId: string,
+  told: EventWire[],
+): Promise<EventWire[]> => {
   await insertNews(trx, told);
-  await advanceEpoch(trx);
+  await advanceEpoch(trx, accountId);
   return told;
 };
 
@@ -49,7 +55,8 @@ export const createTemplateStore = (db: Database) => ({
     withLockRetry(() =>
       db.transaction(async (trx) => {
         const connection_id = idBytes(id);
-        if (!(await lockConnection(trx, connection_id))) return undefined;
+        const accountId = await lockConnection(trx, connection_id);
+        if (accountId === undefined) return undefined;
         const before = (await trx('whatsapp_templates').where({ connection_id })).map(templateOf);
         const rows = templates.map((one) => ({ ...templateRow(id, one), checked_at: now }));
         if (rows.length > 0) {
@@ -58,7 +65,7 @@ export const createTemplateStore = (db: Database) => ({
             .onConflict(['connection_id', 'name', 'language'])
             .merge(['status', 'checked_at']);
         }
-        return tellWith(trx, newsOf(before));
+        return tellWith(trx, accountId, newsOf(before));
       }),
     ),
 
@@ -75,7 +82,8 @@ export const createTemplateStore = (db: Database) => ({
       db.transaction(async (trx) => {
         const { name, language, status, at } = news;
         const id = idBytes(connectionId);
-        if (!(await lockConnection(trx, id))) return [];
+        const accountId = await lockConnection(trx, id);
+        if (accountId === undefined) return [];
         const key = { connection_id: id, name, language };
         const rows: Row[] = await trx('whatsapp_templates').where(key);
         const judged = judgeNews(rows.map(knownOf)[0], news);
@@ -84,7 +92,7 @@ export const createTemplateStore = (db: Database) => ({
           .insert({ ...key, status, news_at: at })
           .onConflict(['connection_id', 'name', 'language'])
           .merge(['status', 'news_at']);
-        return judged === 'change' ? tellWith(trx, newsOf(rows.map(templateOf))) : [];
+        return judged === 'change' ? tellWith(trx, accountId, newsOf(rows.map(templateOf))) : [];
       }),
     ),
 });

@@ -37,7 +37,7 @@ const manageable = async (deps: ConnectionDeps, accountId: string): Promise<Mana
 /** A refusal of the stored token is news about the connection too. */
 const asConnection = async <T>(
   deps: ConnectionDeps,
-  { id }: Managed,
+  { id, accountId }: Managed,
   work: () => Promise<T>,
 ): Promise<T> => {
   const noting = async (): Promise<T> => {
@@ -47,7 +47,7 @@ const asConnection = async <T>(
       const { code = null } = error instanceof GraphFailure ? error.refusal : {};
       const reason = code === 0 || code === 190 ? brokenReasonOf(code) : undefined;
       if (reason && (await deps.connections.markBroken(id, reason, deps.clock.now()))) {
-        await deps.revocations.announce();
+        await deps.revocations.announce(accountId);
       }
       throw error;
     }
@@ -97,7 +97,7 @@ const note = async (
     throw fail('NOT_FOUND', {}, { message: 'The WhatsApp number was disconnected meanwhile.' });
   }
   await deps.connections.heal(connection.id, provenByListing);
-  await deps.revocations.announce();
+  await deps.revocations.announce(connection.accountId);
   await tellNews(deps, told);
 };
 

@@ -1,6 +1,7 @@
 // From an Authorization header to the account it speaks for.
 import type { Clock } from '../kernel/clock.ts';
 import { fail } from '../kernel/errors.ts';
+import { createMemory } from './memory.ts';
 import type { Revocations } from './revocations.ts';
 import { bearerOf, isKeyText, isUsable, keyHash, type Principal } from './rules.ts';
 import type { FoundKey, KeyStore } from './store.ts';
@@ -9,8 +10,6 @@ import type { KeyUses } from './uses.ts';
 const rememberMs = 60_000;
 const rememberUnknownMs = 5_000;
 const rememberedMax = 10_000;
-
-type Remembered = { found: FoundKey | undefined; epoch: string; until: number };
 
 const check = (found: FoundKey | undefined, now: number): Principal => {
   if (!found || !isUsable(found, now)) throw fail('INVALID_API_KEY');
@@ -21,7 +20,7 @@ const check = (found: FoundKey | undefined, now: number): Principal => {
 export type Authenticate = (authorization: string | undefined) => Promise<Principal>;
 
 /**
- * Keys by hash, remembered for a minute as long as nothing was revoked anywhere; MySQL is asked only for keys that
+ * Keys by hash, remembered for a minute as long as nothing of their account was revoked; MySQL is asked only for keys that
  * are not remembered.
  * @throws INVALID_API_KEY, ACCOUNT_SUSPENDED (spec section 5.2)
  */
@@ -31,26 +30,23 @@ export const createAuthenticate = (deps: {
   keyUses: Pick<KeyUses, 'note'>;
   clock: Clock;
 }): Authenticate => {
-  const remembered = new Map<string, Remembered>();
+  const memory = createMemory<FoundKey | undefined>({
+    ...{ revocations: deps.revocations, clock: deps.clock, most: rememberedMax },
+    about: (found) => found?.principal.accountId,
+    keepMs: (found) => (found ? rememberMs : rememberUnknownMs),
+  });
 
-  const find = async (text: string, now: number): Promise<FoundKey | undefined> => {
-    const epoch = deps.revocations.epoch();
-    const known = remembered.get(text);
-    if (known && known.epoch === epoch && known.until > now) return known.found;
-    const found = await deps.keys.findBySecret(keyHash(text));
-    if (epoch !== undefined) {
-      if (remembered.size >= rememberedMax) remembered.clear();
-      const until = now + (found ? rememberMs : rememberUnknownMs);
-      remembered.set(text, { found, epoch, until });
-    }
-    return found;
+  const find = async (text: string): Promise<FoundKey | undefined> => {
+    const known = memory.recall(text);
+    if (known) return known.value;
+    return memory.learn(text, () => deps.keys.findBySecret(keyHash(text)));
   };
 
   return async (authorization) => {
     const text = bearerOf(authorization);
     if (!isKeyText(text)) throw fail('INVALID_API_KEY');
     const now = deps.clock.now();
-    const principal = check(await find(text, now), now);
+    const principal = check(await find(text), now);
     deps.keyUses.note(principal.keyId);
     return principal;
   };

@@ -47,6 +47,6 @@ export const revokeKey = async (
   request: { accountId: string; id: string; now: number },
 ): Promise<void> => {
   const outcome = await deps.keys.revoke(request.accountId, request.id, request.now);
-  if (outcome !== 'missing') await deps.revocations.announce();
+  if (outcome !== 'missing') await deps.revocations.announce(request.accountId);
   if (outcome !== 'ended') throw fail('NOT_FOUND');
 };

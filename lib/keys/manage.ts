@@ -81,6 +81,6 @@ export const rotateKey = async (
     await within.expire(old.id, expiresAt);
     return { issued: { ...issued, record }, before: { id: old.id, expiresAt } };
   });
-  await revocations.announce();
+  await revocations.announce(accountId);
   return rotated;
 };

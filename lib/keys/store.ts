@@ -86,7 +86,7 @@ const within = (trx: Database, accountId: string) => ({
     await trx('api_keys')
       .where({ id: idBytes(id) })
       .update({ expires_at: expiresAt });
-    await advanceEpoch(trx);
+    await advanceEpoch(trx, accountId);
   },
 });
 
@@ -152,7 +152,7 @@ export const createKeyStore = (db: Database) => ({
           .where({ ...own, revoked_at: null })
           .andWhere((query) => query.whereNull('expires_at').orWhere('expires_at', '>', now))
           .update({ revoked_at: now });
-        if (changed === 1) await advanceEpoch(trx);
+        if (changed === 1) await advanceEpoch(trx, accountId);
         return changed === 1;
       }),
     );

@@ -68,7 +68,7 @@ const setUp = (db: Database) => ({
         if (changed === 0) return false;
         await writeRecovery(trx, account_id, given);
         await trx('accounts').where({ id: account_id }).update({ mfa_enabled_at: given.now });
-        await advanceEpoch(trx);
+        await advanceEpoch(trx, accountId);
         return true;
       }),
     ),

@@ -162,7 +162,7 @@ export const confirmFactor = async (
   const confirmed = { sealed, step: step ?? 0, now, ...kept };
   if (!(await factors.confirm(account.id, confirmed))) throw nothingSetUp();
   await deps.sessions.setProven(session.id, now);
-  await revocations.announce();
+  await revocations.announce(account.id);
   return codes;
 };
 
@@ -193,7 +193,7 @@ export const disableFactor = async (
   const data = { by: proof.password === undefined ? 'code' : 'password' };
   const told = [accountEvent('security.mfa_disabled', { ...about, data })];
   if (!(await factors.disable(account.id, ending, told))) throw nothingSetUp();
-  await revocations.announce();
+  await revocations.announce(account.id);
   await tellNews(deps, told);
 };
 

@@ -35,7 +35,7 @@ export const setPassword = async (
   const { accountId, ...rest } = given;
   const ending = { now: clock.now(), reason: 'password_changed' };
   const done = await credentials.replacePassword(accountId, { ...rest, ...ending });
-  if (done) await revocations.announce();
+  if (done) await revocations.announce(accountId);
   return done;
 };
 

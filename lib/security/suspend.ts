@@ -29,7 +29,7 @@ export const forceLogout = async (
   accountId: string,
 ): Promise<number> => {
   const ended = await credentials.endAll(accountId, { now: clock.now(), reason: 'forced' });
-  await revocations.announce();
+  await revocations.announce(accountId);
   return ended;
 };
 
@@ -51,7 +51,7 @@ export const suspendAccount = async (
   });
   const changed = await credentials.suspend(accountId, { now, reason, told: [event] });
   if (changed === undefined) throw fail('NOT_FOUND');
-  await revocations.announce();
+  await revocations.announce(accountId);
   if (changed) await tellNews(deps, [event]);
 };
 
@@ -62,5 +62,5 @@ export const reinstateAccount = async (
 ): Promise<void> => {
   if (!(await accounts.find(accountId))) throw fail('NOT_FOUND');
   await accounts.setStatus(accountId, 'active');
-  await revocations.announce();
+  await revocations.announce(accountId);
 };

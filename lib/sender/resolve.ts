@@ -7,6 +7,7 @@ import { wantedBy } from '../connections/template.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Config } from '../kernel/config.ts';
 import type { Sealer } from '../kernel/secrets.ts';
+import { createMemory } from '../keys/memory.ts';
 import type { Revocations } from '../keys/revocations.ts';
 
 export type ResolvedSender = WhatsappSender &
@@ -22,8 +23,6 @@ export type ResolveSender = (accountId: string) => Promise<ResolvedSender | unde
 const rememberMs = 60_000;
 const rememberedMax = 10_000;
 
-type Remembered = { sender: ResolvedSender | undefined; epoch: string | undefined; until: number };
-
 const sharedOf = (config: Config): ResolvedSender | undefined =>
   config.whatsappPhoneNumberId && config.whatsappAccessToken
     ? {
@@ -36,21 +35,25 @@ const sharedOf = (config: Config): ResolvedSender | undefined =>
     : undefined;
 
 /**
- * Senders by account, remembered for a minute as long as nothing changed anywhere (see keys/revocations.ts); MySQL
+ * Senders by account, remembered for a minute as long as nothing of theirs changed (see keys/revocations.ts); MySQL
  * is asked for accounts that are not remembered, once at a time each. While MySQL is away an account keeps the
  * sender it had.
  */
 export const createResolveSender = (deps: {
   config: Config;
   connections: Pick<ConnectionStore, 'find'>;
-  revocations: Pick<Revocations, 'epoch'>;
+  revocations: Pick<Revocations, 'epoch' | 'news'>;
   sealer: Sealer;
   clock: Clock;
 }): ResolveSender => {
   const { config, connections, revocations, sealer, clock } = deps;
   const shared = sharedOf(config);
   const wanted = { name: config.whatsappTemplateName, language: config.whatsappTemplateLanguage };
-  const remembered = new Map<string, Remembered>();
+  const memory = createMemory<ResolvedSender | undefined>({
+    ...{ revocations, clock, most: rememberedMax },
+    about: (_, accountId) => accountId,
+    keepMs: () => rememberMs,
+  });
   const asked = new Map<string, Promise<ResolvedSender | undefined>>();
 
   const ownOf = (found: FoundConnection): ResolvedSender => {
@@ -66,38 +69,29 @@ export const createResolveSender = (deps: {
     };
   };
 
-  const remember = (accountId: string, sender: ResolvedSender | undefined, epoch: string) => {
-    if (remembered.size >= rememberedMax) remembered.clear();
-    remembered.set(accountId, { sender, epoch, until: clock.now() + rememberMs });
+  const ask = async (accountId: string): Promise<ResolvedSender | undefined> => {
+    const found = await connections.find(accountId);
+    return found ? ownOf(found) : shared;
   };
 
-  const look = async (
-    accountId: string,
-    epoch: string | undefined,
-  ): Promise<ResolvedSender | undefined> => {
-    const former = remembered.get(accountId);
+  const look = async (accountId: string): Promise<ResolvedSender | undefined> => {
+    const former = memory.last(accountId);
     try {
-      const found = await connections.find(accountId);
-      const sender = found ? ownOf(found) : shared;
-      if (epoch !== undefined) remember(accountId, sender, epoch);
-      return sender;
+      return await memory.learn(accountId, () => ask(accountId));
     } catch (error) {
-      if (former) return former.sender;
+      if (former) return former.value;
       throw error;
     }
   };
 
   return (accountId) => {
-    const epoch = revocations.epoch();
-    const known = remembered.get(accountId);
-    if (known && epoch !== undefined && known.epoch === epoch && known.until > clock.now()) {
-      return Promise.resolve(known.sender);
-    }
+    const known = memory.recall(accountId);
+    if (known) return Promise.resolve(known.value);
     // A question of an older epoch may miss what the newer one is about.
-    const key = `${accountId} ${epoch}`;
+    const key = `${accountId} ${revocations.epoch(accountId)}`;
     const running = asked.get(key);
     if (running) return running;
-    const looking = look(accountId, epoch).finally(() => asked.delete(key));
+    const looking = look(accountId).finally(() => asked.delete(key));
     asked.set(key, looking);
     return looking;
   };

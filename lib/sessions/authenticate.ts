@@ -2,6 +2,7 @@
 import type { Clock } from '../kernel/clock.ts';
 import { minute } from '../kernel/clock.ts';
 import { fail } from '../kernel/errors.ts';
+import { createMemory } from '../keys/memory.ts';
 import type { Revocations } from '../keys/revocations.ts';
 import { bearerOf } from '../keys/rules.ts';
 import { type FoundSession, isProven, type Session } from './rules.ts';
@@ -21,7 +22,7 @@ export type AuthenticateSession = (
 ) => Promise<OpenSession>;
 
 /**
- * Sessions by access token, remembered for a minute as long as nothing was revoked anywhere.
+ * Sessions by access token, remembered for a minute as long as nothing of their account was revoked.
  * @throws INVALID_SESSION, ACCOUNT_SUSPENDED
  */
 export const createAuthenticateSession = (deps: {
@@ -30,24 +31,21 @@ export const createAuthenticateSession = (deps: {
   clock: Clock;
 }): AuthenticateSession => {
   const { sessions, revocations, clock } = deps;
-  const remembered = new Map<string, { found: FoundSession; epoch: string; until: number }>();
+  const memory = createMemory<FoundSession | undefined>({
+    ...{ revocations, clock, most: rememberedMax },
+    about: (found) => found?.account.id,
+    // That a token opens nothing is not remembered.
+    keepMs: (found) => (found ? rememberMs : 0),
+  });
 
   const find = async (
     text: string,
     now: number,
     needsProof: boolean,
   ): Promise<FoundSession | undefined> => {
-    const epoch = revocations.epoch();
-    const known = remembered.get(text);
-    if (known && known.epoch === epoch && known.until > now) {
-      if (!needsProof || isProven(known.found.session, now)) return known.found;
-    }
-    const found = await sessions.findByAccess(tokenHash(text));
-    if (found && epoch !== undefined) {
-      if (remembered.size >= rememberedMax) remembered.clear();
-      remembered.set(text, { found, epoch, until: now + rememberMs });
-    }
-    return found;
+    const known = memory.recall(text)?.value;
+    if (known && (!needsProof || isProven(known.session, now))) return known;
+    return memory.learn(text, () => sessions.findByAccess(tokenHash(text)));
   };
 
   // To the minute is enough for a list of sessions, and spares a write per call.

@@ -76,7 +76,7 @@ export const openSession = async (
   const inserted = await sessions.insert(session, tokensOf(pair, session, now), bounds);
   if (inserted.kind === 'suspended') throw fail('ACCOUNT_SUSPENDED');
   if (inserted.kind === 'changed') throw fail(ground?.otherwise ?? 'INVALID_SESSION');
-  if (inserted.gone > 0) await revocations.announce();
+  if (inserted.gone > 0) await revocations.announce(account.id);
   return opened(pair, account);
 };
 
@@ -144,7 +144,7 @@ export const refreshSession = async (
   if (reached.kind === 'suspended') throw fail('ACCOUNT_SUSPENDED');
   if (reached.kind === 'reuse') {
     log.warn({ account_id: owner.accountId, session_id: owner.sessionId }, 'refresh token reused');
-    await revocations.announce();
+    await revocations.announce(owner.accountId);
   }
   throw fail('INVALID_SESSION');
 };
@@ -155,5 +155,5 @@ export const endSession = async (
   session: Session,
 ): Promise<void> => {
   await deps.sessions.revoke(session.accountId, session.id, deps.clock.now(), 'logout');
-  await deps.revocations.announce();
+  await deps.revocations.announce(session.accountId);
 };

@@ -129,7 +129,7 @@ export const createRefresh = (db: Database) => ({
             revoked_reason: effect.reason,
             purge_at: now + reusedKeptMs,
           });
-        await advanceEpoch(trx);
+        await advanceEpoch(trx, accountId);
       }),
     ),
 });

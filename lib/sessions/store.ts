@@ -62,7 +62,7 @@ const endSurplus = async (trx: Database, session: Session, keep: number): Promis
   const surplus = open.slice(keep - 1).map(({ id }) => id as Buffer);
   if (surplus.length === 0) return 0;
   await trx('sessions').whereIn('id', surplus).update(ending(session.createdAt, 'too_many'));
-  await advanceEpoch(trx);
+  await advanceEpoch(trx, session.accountId);
   return surplus.length;
 };
 
@@ -78,7 +78,7 @@ export const endSessions = async (
   const open = openOf(trx, accountId, now);
   if (except !== undefined) open.whereNot({ id: idBytes(except) });
   const ended = Number(await open.update(ending(now, reason)));
-  await advanceEpoch(trx);
+  await advanceEpoch(trx, accountId);
   return ended;
 };
 
@@ -146,7 +146,7 @@ const change = (db: Database) => ({
       const ended = await db.transaction(async (trx) => {
         const open = openOf(trx, accountId, now).where({ id: own.id });
         if ((await open.update(ending(now, reason))) === 0) return false;
-        await advanceEpoch(trx);
+        await advanceEpoch(trx, accountId);
         return true;
       });
       if (ended) return 'ended';

@@ -37,18 +37,20 @@ export const createEndpoints = (deps: {
 
   return {
     of: async (accountIds) => {
-      const epoch = revocations.epoch();
       const now = clock.now();
       const found = new Map<string, Endpoint>();
-      const unknown: string[] = [];
+      // The epochs of before the question: what is announced meanwhile is asked for again.
+      const unknown = new Map<string, string | undefined>();
       for (const accountId of accountIds) {
         const known = remembered.get(accountId);
+        const epoch = revocations.epoch(accountId);
         if (known && known.epoch === epoch && known.until > now) {
           found.set(accountId, known.endpoint);
-        } else unknown.push(accountId);
+        } else unknown.set(accountId, epoch);
       }
-      for (const [accountId, endpoint] of await webhooks.endpoints(unknown)) {
+      for (const [accountId, endpoint] of await webhooks.endpoints([...unknown.keys()])) {
         found.set(accountId, endpoint);
+        const epoch = unknown.get(accountId);
         if (epoch !== undefined) keep(endpoint, epoch, now);
       }
       return found;

@@ -233,8 +233,8 @@ test.serial(
     await stack.api.revocations.announce();
     const phones = Array.from({ length: 60 }, () => stack.phone());
     const sent = await Promise.all(phones.map(({ number }) => customer.live.send(number)));
-    const codes = new Set(sent.map(({ error }) => error.code));
-    t.deepEqual(codes, new Set([undefined, 'INSUFFICIENT_CREDITS']));
+    const codes = new Set(sent.map(({ error }) => error.code ?? 'sent'));
+    t.deepEqual([...codes].toSorted(), ['INSUFFICIENT_CREDITS', 'sent']);
     const out = phones.filter((_, index) => sent[index]?.status === 200);
     t.is(out.length, 20);
     const verified = await Promise.all(

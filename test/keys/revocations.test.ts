@@ -1,6 +1,7 @@
 // When what is remembered of keys and sessions is void: news by two witnesses, silence, and news that could not be told.
 import test, { type ExecutionContext } from 'ava';
 import sinon from 'sinon';
+import { shardOf } from '../../lib/accounts/shards.ts';
 import type { RedisClient } from '../../lib/infra/redis.ts';
 import { silentLog } from '../../lib/kernel/log.ts';
 import { createRevocations } from '../../lib/keys/revocations.ts';
@@ -11,22 +12,26 @@ test.after.always(() => time.restore());
 
 /** Redis and MySQL as far as revocations use them; each can be away for one process or for all. */
 const createEngines = () => {
-  const kept = { redis: null as string | null, mysql: 'none' };
+  const kept = { redis: {} as Record<string, string>, mysql: new Map<number, string>() };
   const open = (away: { redis: boolean; mysql: boolean }) => {
     const answer = <T>(engine: 'redis' | 'mysql', value: () => T): Promise<T> =>
       away[engine] ? Promise.reject(new Error(`${engine} is away`)) : Promise.resolve(value());
     const redis = {
-      get: () => answer('redis', () => kept.redis),
-      set: (_: string, value: string, only?: string) =>
+      hgetall: () => answer('redis', () => ({ ...kept.redis })),
+      hset: (_: string, shard: string, value: string) =>
         answer('redis', () => {
-          kept.redis = only === 'NX' ? (kept.redis ?? value) : value;
+          kept.redis = { ...kept.redis, [shard]: value };
+        }),
+      hsetnx: (_: string, shard: string, value: string) =>
+        answer('redis', () => {
+          kept.redis = { [shard]: value, ...kept.redis };
         }),
     } as unknown as RedisClient;
     const store = {
-      read: () => answer('mysql', () => kept.mysql),
-      write: (value: string) =>
+      read: () => answer('mysql', () => new Map(kept.mysql)),
+      write: (shard: number, value: string) =>
         answer('mysql', () => {
-          kept.mysql = value;
+          kept.mysql.set(shard, value);
         }),
     };
     return { redis, store };
@@ -48,18 +53,23 @@ const setUp = async (t: ExecutionContext) => {
   return { kept: engines.kept, start };
 };
 
-type Process = { revocations: { epoch(): string | undefined } };
+type Process = { revocations: { epoch(accountId?: string): string | undefined } };
 
 /** Lets the second of the promise pass: the process must have forgotten what it remembered at `epoch`. */
 const hears = async (
   t: ExecutionContext,
   { revocations }: Process,
   epoch: string | undefined,
+  accountId?: string,
 ): Promise<void> => {
   await time.tickAsync(1_000);
-  t.not(revocations.epoch(), undefined);
-  t.not(revocations.epoch(), epoch);
+  t.not(revocations.epoch(accountId), undefined);
+  t.not(revocations.epoch(accountId), epoch);
 };
+
+// Of two shards: the last digits of an id decide.
+const account = '01a1fdaf-b7c7-7c0d-846c-02042ff60001';
+const neighbour = '01a1fdaf-b7c7-7c0d-846c-02042ff60002';
 
 test.serial(
   'an announcement reaches the others within a second, and its own process at once',
@@ -73,6 +83,37 @@ test.serial(
     await hears(t, other, theirs);
   },
 );
+
+test.serial(
+  'news of an account leave what is remembered of others, and of the platform, as it is',
+  async (t) => {
+    const { start } = await setUp(t);
+    const [one, other] = [await start(), await start()];
+    const about = (id?: string) => [one.revocations.epoch(id), other.revocations.epoch(id)];
+    const [before, others, platform] = [about(account), about(neighbour), about()];
+    await one.revocations.announce(account);
+    t.not(one.revocations.epoch(account), before[0]);
+    await hears(t, other, before[1], account);
+    t.deepEqual(about(neighbour), others);
+    t.deepEqual(about(), platform);
+  },
+);
+
+test.serial('news about everybody are about every account', async (t) => {
+  const { start } = await setUp(t);
+  const [one, other] = [await start(), await start()];
+  const before = other.revocations.epoch(account);
+  await one.revocations.announce();
+  await hears(t, other, before, account);
+});
+
+test.serial('a change whose process died before it could tell is heard from MySQL', async (t) => {
+  const { kept, start } = await setUp(t);
+  const one = await start();
+  const before = one.revocations.epoch(account);
+  kept.mysql.set(shardOf(account), 'written with the change');
+  await hears(t, one, before, account);
+});
 
 test.serial('an announcement is heard once, though two witnesses tell it', async (t) => {
   const { start } = await setUp(t);
@@ -153,7 +194,7 @@ test.serial(
     };
     await next(() => one.revocations.announce());
     await next(() => {
-      kept.redis = null;
+      kept.redis = {};
     });
     await next(() => one.revocations.announce());
     // A replica that took over without the last write: MySQL has told of it already.

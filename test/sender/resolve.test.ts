@@ -30,7 +30,7 @@ const start = (settings: Record<string, string> = {}) => {
   const clock = createHandClock();
   const resolve = createResolveSender({
     ...{ sealer, clock, config: testConfig(engines, 'http://127.0.0.1:1', settings) },
-    revocations: { epoch: () => state.epoch },
+    revocations: { epoch: () => state.epoch, news: () => Number(state.epoch) },
     connections: {
       find: () => {
         state.asked++;

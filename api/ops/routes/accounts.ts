@@ -120,7 +120,7 @@ export const priceOne = opsRoute({
     await act(app, request, what, async () => {
       const micros = body.price === null ? null : fromUsd(body.price);
       await app.prices.setOverride(params.id, body.country, micros);
-      await app.revocations.announce();
+      await app.revocations.announce(params.id);
     });
     return describeAccount(app, params.id);
   },
@@ -137,7 +137,7 @@ export const sharedNumberOne = opsRoute({
     const what = { action: 'account.shared_number', subject: params.id, detail: body };
     await act(app, request, what, async () => {
       await app.prices.setSharedPaused(params.id, body.paused);
-      await app.revocations.announce();
+      await app.revocations.announce(params.id);
     });
     return describeAccount(app, params.id);
   },
