@@ -204,16 +204,20 @@ export const createLedgerStore = (db: Database) => ({
     return row === undefined ? undefined : fromLedgerRow(row);
   },
 
-  /** Newest first; at most `limit`, older than `before`. */
+  /**
+   * Newest first by sequence, since the ids of several workers follow several clocks; at most `limit`, behind the row
+   * with the id `before`.
+   */
   list: async (
     accountId: string,
     { before, limit }: { before: string | undefined; limit: number },
   ): Promise<LedgerRow[]> => {
-    const query = db<Row>('ledger')
-      .where({ account_id: idBytes(accountId) })
-      .orderBy('id', 'desc')
-      .limit(limit);
-    if (before !== undefined) query.where('id', '<', idBytes(before));
+    const account_id = idBytes(accountId);
+    const query = db<Row>('ledger').where({ account_id }).orderBy('seq', 'desc').limit(limit);
+    if (before !== undefined) {
+      const row = db<Row>('ledger').where({ account_id, id: idBytes(before) });
+      query.where('seq', '<', row.select('seq').limit(1));
+    }
     return (await query).map(fromLedgerRow);
   },
 

@@ -4,7 +4,7 @@ import sinon from 'sinon';
 import { adjust } from '../../lib/billing/credit.ts';
 import { reconcile } from '../../lib/billing/reconcile.ts';
 import { hour } from '../../lib/kernel/clock.ts';
-import { newId } from '../../lib/kernel/ids.ts';
+import { idAt, idBytes, newId } from '../../lib/kernel/ids.ts';
 import { createHandClock } from '../support/hand-clock.ts';
 import { fund } from '../support/money.ts';
 import { aNumber } from '../support/phones.ts';
@@ -89,6 +89,24 @@ test.serial('transactions are paged, exported, and each tenant’s own', async (
   const lines = file.text.trim().split('\r\n');
   t.is(lines[0], 'id,created_at,kind,amount,balance_after,reference,message_id');
   t.is(lines.length, 7);
+});
+
+test.serial('transactions follow the ledger, whatever the clocks of its workers say', async (t) => {
+  const customer = await stack.customer({ money: 1 });
+  for (let n = 0; n < 3; n++) await fund(stack.api.poster, customer.accountId, 1);
+  // The third was written by a worker whose clock is an hour behind.
+  await stack.api
+    .db('ledger')
+    .where({ account_id: idBytes(customer.accountId), seq: 3 })
+    .update({ id: idBytes(idAt(Date.now() - hour)) });
+  const seen: unknown[] = [];
+  let before = '';
+  do {
+    const { data } = await customer.live.get(`/v1/clients/transactions?limit=1${before}`);
+    seen.push(...(data.items as Record<string, unknown>[]).map((row) => row.balance_after));
+    before = data.next_before === null ? '' : `&before=${data.next_before}`;
+  } while (before !== '');
+  t.deepEqual(seen, [4, 3, 2, 1]);
 });
 
 test.serial(
