@@ -1,16 +1,18 @@
-// Deposits: a page to pay on, and what arrives, booked once.
+// Deposits: a page to pay on, and what arrives or is taken back, booked once.
 import type { AccountStore } from '../accounts/store.ts';
 import {
   type Payment,
+  type PaymentNews,
   type Payments,
   PaymentsUnavailable,
+  type Reversal,
   UnsignedPayment,
 } from '../channels/payments.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { fail } from '../kernel/errors.ts';
 import { newId } from '../kernel/ids.ts';
 import type { Log } from '../kernel/log.ts';
-import { deposit } from './credit.ts';
+import { adjust, deposit } from './credit.ts';
 import type { PaymentStore } from './payment-store.ts';
 import type { Poster } from './post.ts';
 
@@ -51,27 +53,66 @@ export const openDeposit = async (
 };
 
 /** What an inbound call of the payment provider was. */
-export type Inbound = 'booked' | 'unclaimed' | 'ignored' | 'unsigned';
+export type Inbound = 'booked' | 'unclaimed' | 'unusable' | 'ignored' | 'unsigned';
 
 const accountName = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
+type Booking = Pick<DepositDeps, 'payers' | 'poster' | 'clock'>;
+
+/** Books what was taken back of a payment; answers how much there was. Whichever of the two comes last finds both. */
+const bookReversals = async (deps: Booking, intent: string): Promise<number> => {
+  const found = await deps.payers.reversalsOf(intent);
+  for (const { accountId, name, amountMicros, note } of found) {
+    await adjust(deps, { accountId, amountMicros: -amountMicros, name, note });
+  }
+  return found.length;
+};
+
+const takeBack = async (deps: DepositDeps, { id: name, ...reversal }: Reversal) => {
+  const { intent, amountMicros, note } = reversal;
+  await deps.payers.keepReversal({ name, intent, amountMicros, note, at: deps.clock.now() });
+  const fields = { reversal: name, amount_micros: amountMicros };
+  if ((await bookReversals(deps, intent)) > 0) {
+    deps.log.warn(fields, 'a payment was taken back');
+    return 'booked';
+  }
+  // Its payment may still come, or it is of another shop with the same provider.
+  deps.log.warn(fields, 'taken back from a payment that is not known');
+  return 'unclaimed';
+};
+
 /** Keeps the payment and books it; money for nobody we know is kept, and the books show it until it is claimed. */
 const book = async (deps: DepositDeps, { id: name, ...payment }: Payment): Promise<Inbound> => {
-  const { accountId: account, amountMicros } = payment;
+  const { accountId: account, amountMicros, intent } = payment;
   const owner = accountName.test(account) ? await deps.accounts.find(account) : undefined;
   const accountId = owner?.id ?? null;
-  await deps.payers.keep({ name, account, accountId, amountMicros, at: deps.clock.now() });
+  await deps.payers.keep({ name, account, accountId, amountMicros, intent, at: deps.clock.now() });
   if (accountId === null) {
     deps.log.error({ payment: name, amount_micros: amountMicros }, 'a payment for no account');
     return 'unclaimed';
   }
   await deposit(deps, { name, accountId, amountMicros, note: null });
+  if (intent !== null) await bookReversals(deps, intent);
   deps.log.info({ account_id: accountId, amount_micros: amountMicros }, 'deposit booked');
   return 'booked';
 };
 
+const takeNews = async (deps: DepositDeps, news: PaymentNews | undefined): Promise<Inbound> => {
+  switch (news?.kind) {
+    case 'payment':
+      return book(deps, news);
+    case 'reversal':
+      return takeBack(deps, news);
+    case 'unusable':
+      deps.log.error({ payment: news.id, reason: news.reason }, 'money that cannot be booked');
+      return 'unusable';
+    default:
+      return 'ignored';
+  }
+};
+
 /**
- * POST /v1/inbound/payments: books a payment, once however often it is told. Resolves after the commit, so that
+ * POST /v1/inbound/payments: books a payment, or what was taken back of one, once however often it is told. Resolves after the commit, so that
  * Stripe repeats what was not booked.
  */
 export const takePayment = async (
@@ -81,8 +122,7 @@ export const takePayment = async (
 ): Promise<Inbound> => {
   if (!deps.payments) return 'unsigned';
   try {
-    const payment = await deps.payments.readPayment(body, signature);
-    return payment ? await book(deps, payment) : 'ignored';
+    return await takeNews(deps, await deps.payments.readNews(body, signature));
   } catch (error) {
     if (error instanceof UnsignedPayment) return 'unsigned';
     throw error;
@@ -91,10 +131,12 @@ export const takePayment = async (
 
 /** Books a payment that came for no account we know to the one it was meant for. @throws NOT_FOUND */
 export const claimPayment = async (
-  deps: Pick<DepositDeps, 'payers' | 'poster' | 'clock'>,
+  deps: Booking,
   { name, accountId }: { name: string; accountId: string },
 ): Promise<void> => {
-  const amountMicros = await deps.payers.assign(name, accountId);
-  if (amountMicros === undefined) throw fail('NOT_FOUND');
+  const payment = await deps.payers.assign(name, accountId);
+  if (payment === undefined) throw fail('NOT_FOUND');
+  const { amountMicros, intent } = payment;
   await deposit(deps, { name, accountId, amountMicros, note: null });
+  if (intent !== null) await bookReversals(deps, intent);
 };

@@ -1,19 +1,40 @@
-// Payments by Stripe Checkout: a page to pay on, and the signed news that somebody did.
+// Payments by Stripe Checkout: a page to pay on, and the signed news that somebody did or had it back.
 import type Stripe from 'stripe';
 
 export type Checkout = { id: string; url: string };
 
-/** Money that arrived: Stripe's name of the checkout, whom it is for, micro-USD. */
-export type Payment = { id: string; accountId: string; amountMicros: number };
+/** Money that arrived: Stripe's name of the checkout and of the transfer behind it, whom it is for, micro-USD. */
+export type Payment = {
+  kind: 'payment';
+  id: string;
+  intent: string | null;
+  accountId: string;
+  amountMicros: number;
+};
+
+/** Money that went back: by a refund or a dispute, or (negative) returned by a dispute that was won. */
+export type Reversal = {
+  kind: 'reversal';
+  /** Names it once and for all. */
+  id: string;
+  intent: string;
+  amountMicros: number;
+  note: string;
+};
+
+/** About money, and nothing that can be booked: people have to look. */
+export type Unusable = { kind: 'unusable'; id: string; reason: string };
+
+export type PaymentNews = Payment | Reversal | Unusable;
 
 export type Payments = {
   /** @throws PaymentsUnavailable */
   createCheckout(given: { accountId: string; amountCents: number; key: string }): Promise<Checkout>;
   /**
-   * The payment in a webhook's body; undefined for news that is none.
+   * What a webhook's body tells of money; undefined for news of something else.
    * @throws UnsignedPayment when the signature is not ours
    */
-  readPayment(body: Buffer, signature: string): Promise<Payment | undefined>;
+  readNews(body: Buffer, signature: string): Promise<PaymentNews | undefined>;
 };
 
 /** Stripe cannot be asked, or refused our request; the cause says why. */
@@ -22,11 +43,6 @@ export class UnsignedPayment extends Error {}
 
 const microsPerCent = 10_000;
 const timeoutMs = 10_000;
-const paidTypes = new Set([
-  'checkout.session.completed',
-  'checkout.session.async_payment_succeeded',
-]);
-
 export type PaymentOptions = {
   secretKey: string;
   webhookSecret: string;
@@ -46,14 +62,59 @@ const clientOf = async ({ secretKey, baseUrl }: PaymentOptions): Promise<Stripe>
   });
 };
 
-const paymentIn = (event: Stripe.Event): Payment | undefined => {
-  if (!paidTypes.has(event.type)) return undefined;
-  const session = event.data.object as Stripe.Checkout.Session;
-  const { id, client_reference_id: accountId, amount_total: cents, currency } = session;
-  if (session.payment_status !== 'paid' || !accountId || !cents || currency !== 'usd') {
-    return undefined;
+const unusable = (id: string, currency: string | null): Unusable => ({
+  ...{ kind: 'unusable', id, reason: `in ${currency ?? 'no currency'}, not in USD` },
+});
+
+const idOf = (given: string | { id: string } | null): string | null =>
+  typeof given === 'string' ? given : (given?.id ?? null);
+
+const paymentIn = (session: Stripe.Checkout.Session): PaymentNews | undefined => {
+  const { id, client_reference_id: account, amount_total: cents, currency } = session;
+  if (session.payment_status !== 'paid' || !cents) return undefined;
+  if (currency !== 'usd') return unusable(id, currency);
+  const intent = idOf(session.payment_intent ?? null);
+  const amountMicros = cents * microsPerCent;
+  return { kind: 'payment', id, intent, accountId: account ?? '', amountMicros };
+};
+
+type Taken = Pick<Stripe.Refund, 'id' | 'amount' | 'currency' | 'payment_intent'>;
+
+const reversalIn = (taken: Taken, note: string, name = taken.id, sign = 1): PaymentNews => {
+  const intent = idOf(taken.payment_intent);
+  if (taken.currency !== 'usd') return unusable(name, taken.currency);
+  if (intent === null) return { kind: 'unusable', id: name, reason: 'of no payment intent' };
+  const amountMicros = sign * taken.amount * microsPerCent;
+  return { kind: 'reversal', id: name, intent, amountMicros, note };
+};
+
+const refundIn = (refund: Stripe.Refund): PaymentNews | undefined => {
+  if (refund.status === 'succeeded') return reversalIn(refund, 'Payment refunded');
+  // Whether it had been booked, and what became of the money, is for people to find out.
+  if (refund.status === 'failed')
+    return { kind: 'unusable', id: refund.id, reason: 'a refund that failed' };
+  return undefined;
+};
+
+/** What the types that concern money tell; a payment and a refund are told by several. */
+const newsIn = (event: Stripe.Event): PaymentNews | undefined => {
+  switch (event.type) {
+    case 'checkout.session.completed':
+    case 'checkout.session.async_payment_succeeded':
+      return paymentIn(event.data.object);
+    case 'refund.created':
+    case 'refund.updated':
+    case 'refund.failed':
+      return refundIn(event.data.object);
+    case 'charge.dispute.funds_withdrawn':
+      return reversalIn(event.data.object, 'Payment disputed');
+    case 'charge.dispute.funds_reinstated': {
+      const { object } = event.data;
+      return reversalIn(object, 'Dispute won', `${object.id}:reinstated`, -1);
+    }
+    default:
+      return undefined;
   }
-  return { id, accountId, amountMicros: cents * microsPerCent };
 };
 
 export const createPayments = (options: PaymentOptions): Payments => {
@@ -92,7 +153,7 @@ export const createPayments = (options: PaymentOptions): Payments => {
         throw new PaymentsUnavailable('no checkout', { cause: error });
       }
     },
-    readPayment: async (body, signature) => {
+    readNews: async (body, signature) => {
       const { webhooks } = await stripe();
       let event: Stripe.Event;
       try {
@@ -100,7 +161,7 @@ export const createPayments = (options: PaymentOptions): Payments => {
       } catch (error) {
         throw new UnsignedPayment('not signed by Stripe', { cause: error });
       }
-      return paymentIn(event);
+      return newsIn(event);
     },
   };
 };

@@ -92,7 +92,7 @@ const soundBooks = async () => {
   const accountId = await makeAccount();
   const payment = `cs_test_${newId()}`;
   await createPaymentStore(db).keep({
-    ...{ name: payment, account: accountId, accountId, amountMicros: 20_000_000, at },
+    ...{ name: payment, account: accountId, accountId, amountMicros: 20_000_000, intent: null, at },
   });
   const free = await makeMessage(accountId, 'trial', 'verified');
   const paid = await makeMessage(accountId, 'pay_per_success', 'verified');
@@ -273,6 +273,16 @@ const plants: [string, string[], (books: Books) => Promise<unknown> | undefined]
     'a payment of another amount than was booked',
     ['every payment received is booked, as it came'],
     ({ payment }) => db('payments').where({ name: payment }).update({ amount_micros: 1 }),
+  ],
+  [
+    'a payment that was taken back, and not booked',
+    ['every payment taken back is booked, as it went'],
+    async ({ payment }) => {
+      const intent = `pi_${payment}`;
+      const name = `re_${payment}`;
+      await db('payments').where({ name: payment }).update({ intent });
+      await createPaymentStore(db).keepReversal({ name, intent, amountMicros: 1, note: '', at });
+    },
   ],
   [
     'a deposit by checkout that nobody paid',

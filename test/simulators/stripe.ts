@@ -14,6 +14,7 @@ export type StripeSimulator = ReturnType<typeof createStripe>;
 const sessionView = ({ id, account, cents, paid }: Session, url: string) => ({
   ...{ id, object: 'checkout.session', mode: 'payment', currency: 'usd', amount_total: cents },
   ...{ client_reference_id: account, payment_status: paid ? 'paid' : 'unpaid' },
+  payment_intent: paid ? id.replace('cs_', 'pi_') : null,
   ...{ status: paid ? 'complete' : 'open', url: `${url}/payments/${id}/pay` },
 });
 
