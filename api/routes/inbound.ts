@@ -95,7 +95,7 @@ const telegram = rawRoute({
 
 const payments = rawRoute({
   ...{ method: 'POST', path: '/v1/inbound/payments', tag, maxBodyBytes: paymentBodyBytes },
-  summary: "Stripe's webhook: signed news of payments and of what is taken back; each is booked once.",
+  summary: "Stripe's webhook: signed news of payments and refunds; each is booked once.",
   errors: ['PAYLOAD_TOO_LARGE'],
   produces: 'text/plain',
   refuse: ({ payments: provider }, { headers }) => {

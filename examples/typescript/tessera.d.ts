@@ -475,7 +475,7 @@ export type paths = {
   };
   "/v1/inbound/payments": {
     /**
-     * Stripe's webhook: signed news of payments and of what is taken back; each is booked once.
+     * Stripe's webhook: signed news of payments and refunds; each is booked once.
      * @description Takes no credential.
      */
     post: operations["postInboundPayments"];
@@ -12296,7 +12296,7 @@ export type operations = {
     };
   };
   /**
-   * Stripe's webhook: signed news of payments and of what is taken back; each is booked once.
+   * Stripe's webhook: signed news of payments and refunds; each is booked once.
    * @description Takes no credential.
    */
   postInboundPayments: {
