@@ -45,6 +45,7 @@ import { createNewsStore } from './messages/news-store.ts';
 import { createMessageStore } from './messages/store.ts';
 import { createLiveStore } from './otp/store.ts';
 import { createPlatform } from './platform/overrides.ts';
+import { createAliveFile } from './pulse/alive-file.ts';
 import { watchEngines } from './pulse/engines.ts';
 import { createHeart } from './pulse/heart.ts';
 import { createLines, type Lines } from './pulse/lines.ts';
@@ -225,6 +226,7 @@ const openPulse = ({ db, redis, broker, metrics }: Infra, options: Required<AppO
     ...{ name, version, pulses, broker, redis, clock, log },
     registry: metrics.registry,
     requests: () => activity.requests,
+    alive: createAliveFile(config.heartbeatFile, log),
   });
   watchEngines({ ...{ broker, redis, db }, registry: metrics.registry, vitals: heart.vitals });
   return {

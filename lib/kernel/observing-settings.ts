@@ -26,4 +26,9 @@ export const observingSettings = {
     integer().min(0).max(100).default(100),
     'Of 100 requests how many are traced, unless their caller’s traceparent says it.',
   ),
+  heartbeatFile: setting(
+    'HEARTBEAT_FILE',
+    text().allow('').default(''),
+    'File that a process touches every two seconds as long as it works, for probes: it holds “ready” while Redis and RabbitMQ are connected, else “waiting”. Empty: none.',
+  ),
 };

@@ -97,6 +97,7 @@ export type Vitals = {
   heapUsedBytes: number;
   requests: number;
   clockOffsets: ClockOffsets;
+  mysqlConnected: boolean;
 };
 
 const processMetrics = (registry: Registry, vitals: () => Vitals): void => {
@@ -183,11 +184,12 @@ export const watchEngines = (deps: {
   readGauge(
     {
       ...{ registry, name: 'tessera_engine_connected', labels: ['engine'] },
-      help: '1 while the process is connected to an engine.',
+      help: '1 while the process is connected to an engine; of MySQL, whether it answered last.',
     },
     () => [
       { labels: { engine: 'redis' }, value: Number(redis.isReady()) },
       { labels: { engine: 'rabbitmq' }, value: Number(broker.ready()) },
+      { labels: { engine: 'mysql' }, value: Number(vitals().mysqlConnected) },
     ],
   );
 };

@@ -7,6 +7,7 @@ import type { RedisClient } from '../infra/redis.ts';
 import { type Chore, repeat } from '../kernel/chore.ts';
 import { type Clock, minute } from '../kernel/clock.ts';
 import type { Log } from '../kernel/log.ts';
+import type { AliveFile } from './alive-file.ts';
 import type { Vitals } from './engines.ts';
 import {
   beatMs,
@@ -28,14 +29,17 @@ export type HeartDeps = {
   redis: Pick<RedisClient, 'isReady'>;
   /** Requests that are not answered yet. */
   requests(): number;
+  alive: AliveFile;
   clock: Clock;
   log: Log;
 };
 
 /** The sampler's own period: what it measures is this long when nothing is late. */
 const loopSampleMs = 20;
-/** MySQL is asked for its time more rarely: each time costs a query. */
+/** MySQL is asked for its time more rarely, as long as it answers: each time costs a query. */
 const mysqlEveryMs = minute / 2;
+/** An answer that was longer under way says nothing of a clock: it was late, or this process was. */
+const promptMs = 500;
 
 /** What has to be compared with the beat before. */
 const createMeters = () => {
@@ -65,9 +69,46 @@ export type Heart = Chore & {
   own(): Promise<SeenPulse[]>;
 };
 
+/** Compares the clocks of the engines with this one, and notes in `vitals` what came of it. */
+const createClocks = (pulses: Pick<PulseStore, 'mysqlNow'>, vitals: Vitals) => {
+  const { clockOffsets } = vitals;
+  let mysqlAskedAt = Number.NEGATIVE_INFINITY;
+  let asking: Promise<void> | undefined;
+
+  /** Notes the offset of the engine that answers `ask`, and answers whether it did. */
+  const compare = async (engine: keyof ClockOffsets, ask: () => Promise<number>) => {
+    const askedAt = Date.now();
+    try {
+      const said = await ask();
+      const answeredAt = Date.now();
+      if (answeredAt - askedAt <= promptMs) {
+        clockOffsets[engine] = offsetOf(said, askedAt, answeredAt);
+      }
+      return true;
+    } catch {
+      clockOffsets[engine] = null;
+      return false;
+    }
+  };
+
+  /** One question at a time; again at once while nobody answers. */
+  const askMysql = (): Promise<void> | undefined => {
+    const rests = performance.now() - mysqlAskedAt < mysqlEveryMs;
+    if (asking || (rests && vitals.mysqlConnected)) return undefined;
+    mysqlAskedAt = performance.now();
+    asking = compare('mysql', pulses.mysqlNow).then((answered) => {
+      vitals.mysqlConnected = answered;
+      asking = undefined;
+    });
+    return asking;
+  };
+
+  return { compare, askMysql };
+};
+
 /** Beats once at the start and then every two seconds; an engine that is away costs a beat and nothing else. */
 export const createHeart = (deps: HeartDeps): Heart => {
-  const { name, version, registry, pulses, broker, redis, requests, clock, log } = deps;
+  const { name, version, registry, pulses, broker, redis, requests, alive, clock, log } = deps;
   const { pid } = process;
   const host = hostname();
   const id = processId(name, host, pid);
@@ -75,18 +116,10 @@ export const createHeart = (deps: HeartDeps): Heart => {
   const clockOffsets: ClockOffsets = { redis: null, mysql: null };
   const vitals: Vitals = {
     ...{ eventLoopP99Ms: 0, rssBytes: 0, heapUsedBytes: 0, requests: 0, clockOffsets },
+    mysqlConnected: false,
   };
   const meters = createMeters();
-  let mysqlAskedAt = Number.NEGATIVE_INFINITY;
-
-  /** The offset of whoever answers `ask`; null when nobody does. */
-  const compare = async (ask: () => Promise<number>): Promise<number | null> => {
-    const askedAt = Date.now();
-    return ask().then(
-      (said) => offsetOf(said, askedAt, Date.now()),
-      () => null,
-    );
-  };
+  const { compare, askMysql } = createClocks(pulses, vitals);
 
   const pulse = async (): Promise<Pulse> => {
     const { rss: rssBytes, heapUsed: heapUsedBytes } = process.memoryUsage();
@@ -96,25 +129,27 @@ export const createHeart = (deps: HeartDeps): Heart => {
     return {
       ...{ id, name, pid, host, version, startedAt, at: clock.now() },
       ...{ rssBytes, heapUsedBytes, cpu, eventLoopP99Ms, clockOffsets },
-      connected: { redis: redis.isReady(), rabbitmq: broker.ready() },
+      connected: {
+        ...{ redis: redis.isReady(), rabbitmq: broker.ready() },
+        mysql: vitals.mysqlConnected,
+      },
       doing: { requests: vitals.requests, jobs: broker.inHand(), handled: broker.handled() },
       metrics: (await registry.getMetricsAsJSON()) as unknown as MetricJson[],
     };
   };
 
-  // Not waited for: a database that keeps silent must not silence this process too.
-  const askMysql = (): void => {
-    if (performance.now() - mysqlAskedAt < mysqlEveryMs) return;
-    mysqlAskedAt = performance.now();
-    void compare(pulses.mysqlNow).then((offset) => {
-      clockOffsets.mysql = offset;
-    });
+  const beat = async (): Promise<void> => {
+    // Not waited for: a database that keeps silent must not silence this process too.
+    void askMysql();
+    await alive.say(redis.isReady() && broker.ready());
+    const said = await pulse();
+    await compare('redis', () => pulses.beat(said));
   };
 
-  const beat = async (): Promise<void> => {
-    askMysql();
-    const said = await pulse();
-    clockOffsets.redis = await compare(() => pulses.beat(said));
+  /** The first word knows of MySQL already. */
+  const begin = async (): Promise<void> => {
+    await askMysql();
+    await beat();
   };
 
   const chore = repeat(beat, beatMs, log);
@@ -122,12 +157,13 @@ export const createHeart = (deps: HeartDeps): Heart => {
     vitals: () => vitals,
     own: async () => [{ ...(await pulse()), state: 'alive', silentMs: 0 }],
     start: () => {
-      void beat().catch(() => undefined);
+      void begin().catch(() => undefined);
       chore.start();
     },
     stop: async () => {
       await chore.stop();
       meters.stop();
+      await alive.end();
       await pulses.leave(id).catch(() => undefined);
     },
   };

@@ -43,8 +43,8 @@ export type Pulse = {
   cpu: number;
   /** How late the event loop ran, 99th percentile since the last beat, ms. */
   eventLoopP99Ms: number;
-  /** Whether the connections to the engines stand. */
-  connected: { redis: boolean; rabbitmq: boolean };
+  /** Whether the connections to the engines stand; of MySQL, whether it answered when it was last asked. */
+  connected: { redis: boolean; rabbitmq: boolean; mysql: boolean };
   doing: Doing;
   clockOffsets: ClockOffsets;
   metrics: MetricJson[];

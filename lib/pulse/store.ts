@@ -15,6 +15,8 @@ export type PulseStore = {
   mysqlNow(): Promise<number>;
 };
 
+const mysqlPatienceMs = 2_000;
+
 // Both keys lie in one slot of a Cluster.
 const beatLua = `${serverClockLua}
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[4])
@@ -33,9 +35,14 @@ type Written = Omit<Pulse, 'metrics'> & { metrics: PackedMetric[] };
 const write = (pulse: Pulse): string =>
   JSON.stringify({ ...pulse, metrics: pulse.metrics.map(packMetric) } satisfies Written);
 
-const read = (text: string): Pulse => {
-  const written = JSON.parse(text) as Written;
-  return { ...written, metrics: written.metrics.map(unpackMetric) };
+/** Undefined for the words of another version that cannot be read: one process must not take the others with it. */
+const read = (text: string): Pulse | undefined => {
+  try {
+    const written = JSON.parse(text) as Written;
+    return { ...written, metrics: written.metrics.map(unpackMetric) };
+  } catch {
+    return undefined;
+  }
 };
 
 /** Pairs of a flat list: member, score, member, score. */
@@ -69,13 +76,16 @@ export const createPulseStore = (deps: {
       const found = await Promise.all(
         scored(flat).map(async ({ id, heardAt }) => {
           const text = await redis.get(keyOf(id));
-          return text === null ? [] : [judge(read(text), heardAt, Number(now))];
+          const pulse = text === null ? undefined : read(text);
+          return pulse ? [judge(pulse, heardAt, Number(now))] : [];
         }),
       );
       return found.flat().sort((a, b) => (a.id < b.id ? -1 : 1));
     },
     mysqlNow: async () => {
-      const [rows] = await db.raw('SELECT UNIX_TIMESTAMP(NOW(6)) * 1000 AS now');
+      const asked = db.raw('SELECT UNIX_TIMESTAMP(NOW(6)) * 1000 AS now');
+      // A connection that keeps silent is thrown away with its question.
+      const [rows] = await asked.timeout(mysqlPatienceMs);
       return Number((rows as { now: string }[])[0]?.now);
     },
   };

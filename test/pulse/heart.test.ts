@@ -1,9 +1,13 @@
 // Heartbeats: who is alive, what they do, and who fell silent.
+import { existsSync, mkdtempSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import test from 'ava';
 import { createMysql } from '../../lib/infra/mysql.ts';
 import { closeRedis, createRedis, redisReady } from '../../lib/infra/redis.ts';
 import { systemClock } from '../../lib/kernel/clock.ts';
 import { silentLog } from '../../lib/kernel/log.ts';
+import { createAliveFile } from '../../lib/pulse/alive-file.ts';
 import { createHeart } from '../../lib/pulse/heart.ts';
 import { createMetrics } from '../../lib/pulse/metrics.ts';
 import { judge, offsetOf, type Pulse, processId } from '../../lib/pulse/rules.ts';
@@ -19,7 +23,7 @@ const stand = async () => {
   await redisReady(redis, 5_000);
   const prefix = `${uniqueName('p').replaceAll('_', '-')}:`;
   const pulses = createPulseStore({ db, redis, prefix });
-  const heartOf = (name: string) =>
+  const heartOf = (name: string, file = '') =>
     createHeart({
       ...{ name, version: '1.2.3', pulses, redis, clock: systemClock, log: silentLog },
       registry: createMetrics().registry,
@@ -29,6 +33,7 @@ const stand = async () => {
         handled: () => ({ 'whatsapp.send': 9, 'whatsapp.status': 0 }),
       },
       requests: () => 7,
+      alive: createAliveFile(file, silentLog),
     });
   const close = async () => {
     await closeRedis(redis);
@@ -56,7 +61,7 @@ test('a process says what it is and does; one that ends as it should leaves no t
   const [, whatsapp] = seen;
   t.like(whatsapp, {
     ...{ state: 'alive', pid: process.pid, version: '1.2.3' },
-    connected: { redis: true, rabbitmq: true },
+    connected: { redis: true, rabbitmq: true, mysql: true },
     doing: { requests: 7, jobs: { 'whatsapp.send': 3, 'whatsapp.status': 0 } },
   });
   t.true((whatsapp?.rssBytes ?? 0) > 10_000_000);
@@ -99,4 +104,90 @@ test('silence for longer than three beats is a loss', (t) => {
 test('an offset is measured against the middle of the question', (t) => {
   t.is(offsetOf(5_000, 1_000, 1_100), 3_950);
   t.is(offsetOf(1_000, 1_000, 1_001), -0);
+});
+
+test('a process whose words cannot be read takes no other with it', async (t) => {
+  const { pulses, redis, heartOf, prefix, close } = await stand();
+  const heart = heartOf('api');
+  heart.start();
+  const [own] = await eventually(t, async () => {
+    const found = await pulses.readPulses();
+    return found.length === 1 ? found : undefined;
+  });
+  for (const [id, text] of [
+    ['old@h:1', '{"metrics": 7}'],
+    ['old@h:2', 'not JSON'],
+  ]) {
+    await redis.set(`${prefix}{pulse}:${id}`, text ?? '');
+    await redis.zadd(`${prefix}{pulse}`, Date.now(), id ?? '');
+  }
+  t.deepEqual(
+    (await pulses.readPulses()).map(({ id }) => id),
+    [own?.id],
+  );
+  await heart.stop();
+  await close();
+});
+
+test('a database that keeps silent is told as away, and does not silence the process', async (t) => {
+  const { heartOf, pulses, close } = await stand();
+  const answer = Promise.withResolvers<number>();
+  let silent = false;
+  const ask = pulses.mysqlNow;
+  pulses.mysqlNow = () => (silent ? answer.promise : ask());
+  const heart = heartOf('api');
+  heart.start();
+  await eventually(t, () => (heart.vitals().mysqlConnected ? true : undefined));
+  t.not(heart.vitals().clockOffsets.mysql, null);
+  await heart.stop();
+
+  silent = true;
+  const second = heartOf('worker');
+  second.start();
+  answer.reject(new Error('no answer in time'));
+  const seen = await eventually(t, async () => {
+    const found = await pulses.readPulses();
+    return found.find(({ name }) => name === 'worker');
+  });
+  t.false(seen.connected.mysql);
+  t.is(second.vitals().clockOffsets.mysql, null);
+  // Back again: the next beat asks, and not only after half a minute.
+  silent = false;
+  await eventually(t, () => (second.vitals().mysqlConnected ? true : undefined));
+  await second.stop();
+  await close();
+});
+
+test('an answer that was long under way says nothing of a clock', async (t) => {
+  const { heartOf, pulses, close } = await stand();
+  pulses.mysqlNow = async () => {
+    await new Promise((done) => setTimeout(done, 700));
+    return Date.now() + 60_000;
+  };
+  const heart = heartOf('api');
+  heart.start();
+  await eventually(t, () => (heart.vitals().mysqlConnected ? true : undefined));
+  t.is(heart.vitals().clockOffsets.mysql, null);
+  await heart.stop();
+  await close();
+});
+
+test('the file of a process says that it lives and whether it can work, and goes with it', async (t) => {
+  const { redis, heartOf, close } = await stand();
+  const file = join(mkdtempSync(join(tmpdir(), 'tessera-')), 'alive');
+  const read = () => (existsSync(file) ? readFileSync(file, 'utf8') : undefined);
+  const heart = heartOf('whatsapp', file);
+  heart.start();
+  await eventually(t, () => (read() === 'ready\n' ? true : undefined));
+  redis.disconnect();
+  await eventually(t, () => (read() === 'waiting\n' ? true : undefined));
+  await heart.stop();
+  t.is(read(), undefined);
+  await close();
+});
+
+test('a file that cannot be written ends nothing', async (t) => {
+  const alive = createAliveFile('/nowhere/at/all', silentLog);
+  await t.notThrowsAsync(alive.say(true));
+  await t.notThrowsAsync(alive.end());
 });

@@ -1,12 +1,11 @@
 // Alerts, dashboard and compose profile: they parse, speak only of metrics that exist, and every alert has its runbook line.
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import anyTest, { type TestFn } from 'ava';
 import { metricsText } from '../../lib/pulse/merge.ts';
 import { queueMetrics } from '../../lib/pulse/queues.ts';
 import type { MetricJson } from '../../lib/pulse/rules.ts';
-import { promtoolPath, promtoolSays, promtoolTests } from '../support/promtool.ts';
+import { asFile, promtoolPath, promtoolSays } from '../support/promtool.ts';
 import { startStack } from '../support/stack.ts';
 
 const test = anyTest as TestFn;
@@ -102,18 +101,6 @@ withPromtool('promtool check rules and check config find nothing to say', (t) =>
   t.is(promtoolSays(['config', '--syntax-only', join(docker, 'observability/prometheus.yml')]), '');
 });
 
-/** Hands `content` to `look` as a file; promtool reads JSON as the YAML it is. */
-const asFile = <T>(content: unknown, look: (file: string) => T): T => {
-  const folder = mkdtempSync(join(tmpdir(), 'tessera-'));
-  try {
-    const file = join(folder, 'promtool.json');
-    writeFileSync(file, JSON.stringify(content));
-    return look(file);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-};
-
 withPromtool('every query of the dashboard is one', (t) => {
   const rules = panelQueries.map((expr, at) => ({
     ...{ record: `panel:${at}`, expr: expr.replaceAll('$__rate_interval', '1m') },
@@ -121,77 +108,5 @@ withPromtool('every query of the dashboard is one', (t) => {
   const said = asFile({ groups: [{ name: 'dashboard', rules }] }, (file) =>
     promtoolSays(['rules', file]),
   );
-  t.is(said, '');
-});
-
-/** Series over ten minutes, and which alert they set off after them; none where `fires` is left out. */
-const stories: { series: Record<string, string>; alert: string; fires?: true }[] = [
-  {
-    alert: 'TesseraProcessLost',
-    series: { 'tessera_process_up{process="api@a:1"}': '1x5 0x5' },
-    fires: true,
-  },
-  { alert: 'TesseraProcessLost', series: { 'tessera_process_up{process="api@a:1"}': '1x10' } },
-  { alert: 'TesseraMetricsMissing', series: {}, fires: true },
-  {
-    alert: 'TesseraErrors',
-    series: {
-      'tessera_http_request_duration_seconds_count{status="5xx"}': '0+2x10',
-      'tessera_http_request_duration_seconds_count{status="2xx"}': '0+98x10',
-    },
-    fires: true,
-  },
-  {
-    alert: 'TesseraErrors',
-    series: {
-      'tessera_http_request_duration_seconds_count{status="5xx"}': '0+1x10',
-      'tessera_http_request_duration_seconds_count{status="2xx"}': '0+199x10',
-    },
-  },
-  {
-    alert: 'TesseraSendQueueLate',
-    series: { 'tessera_queue_oldest_age_seconds{queue="whatsapp.send"}': '0x5 6 7 8 9 10' },
-    fires: true,
-  },
-  {
-    alert: 'TesseraDeadLetters',
-    series: { 'tessera_dead_total{queue="billing.charge",process="a"}': '0x8 1x2' },
-    fires: true,
-  },
-  // One of two processes ends: its series ends, and nothing seems to have happened.
-  {
-    alert: 'TesseraDeadLetters',
-    series: {
-      'tessera_dead_total{queue="billing.charge",process="a"}': '5x10',
-      'tessera_dead_total{queue="billing.charge",process="b"}': '7x5 _x5',
-    },
-  },
-  {
-    alert: 'TesseraBooksDoNotAgree',
-    series: { tessera_reconcile_mismatches: '0x9 1' },
-    fires: true,
-  },
-  {
-    alert: 'TesseraClockOffset',
-    series: { 'tessera_clock_offset_seconds{engine="redis"}': '-3x10' },
-    fires: true,
-  },
-];
-
-withPromtool('alerts fire when they should, and not when they should not', (t) => {
-  const tests = stories.map(({ series, alert, fires }) => ({
-    interval: '1m',
-    input_series: Object.entries(series).map(([name, values]) => ({ series: name, values })),
-    // Only which alerts fire: their texts may change.
-    promql_expr_test: [
-      {
-        expr: `count by (alertname) (ALERTS{alertname="${alert}",alertstate="firing"})`,
-        eval_time: '10m',
-        exp_samples: fires ? [{ labels: `{alertname="${alert}"}`, value: 1 }] : [],
-      },
-    ],
-  }));
-  const rule_files = [join(docker, 'observability/alerts.yml')];
-  const said = asFile({ rule_files, evaluation_interval: '1m', tests }, promtoolTests);
   t.is(said, '');
 });
