@@ -67,7 +67,7 @@ export const addProcesses = async ({ app }: Ops, count: number): Promise<void> =
   await Promise.all(
     Array.from({ length: count }, (_, n) => {
       const host = `worker-${n}.a-rather-long-host-name.eu-central-1.internal`;
-      const connected = { redis: true, rabbitmq: n % 4 !== 0 };
+      const connected = { redis: true, rabbitmq: n % 4 !== 0, mysql: true };
       const id = `${like.name}@${host}:${1_000 + n}`;
       return app.pulses.beat({ ...like, id, host, pid: 1_000 + n, connected, metrics: [] });
     }),
