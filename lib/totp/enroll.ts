@@ -1,13 +1,17 @@
 // Enrolling a phone for TOTP, and ending it (spec sections 3 and 4).
 import type { Account } from '../accounts/rules.ts';
+import type { EventWire } from '../jobs.ts';
 import { newSecret, otpauthUrl, qrDataUri } from '../kernel/authenticator.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { fail } from '../kernel/errors.ts';
 import { newId } from '../kernel/ids.ts';
+import type { Log } from '../kernel/log.ts';
 import { phoneFacts } from '../kernel/phone.ts';
 import type { SealContext, Sealer } from '../kernel/secrets.ts';
 import type { Announcer } from '../messages/announce.ts';
 import { type AccountEventType, accountEvent } from '../messages/events.ts';
+import { tellNews } from '../messages/news.ts';
+import type { NewsStore } from '../messages/news-store.ts';
 import type { Plan } from '../messages/rules.ts';
 import { demoSecret, judgeEnroll, type Subject } from './rules.ts';
 import type { TotpStore } from './store.ts';
@@ -17,7 +21,9 @@ export type EnrollDeps = {
   /** Undefined when no key for seeds is configured. */
   totpSealer: Sealer | undefined;
   announcer: Announcer;
+  news: NewsStore;
   clock: Clock;
+  log: Log;
 };
 
 export type TotpCommand = { account: Account; subject: Subject; requestId: string };
@@ -75,19 +81,18 @@ export const enrollTotp = async (
  * @throws nothing of its own
  */
 export const disableTotp = async (
-  { totp, announcer, clock }: EnrollDeps,
+  deps: EnrollDeps,
   { subject, requestId }: TotpCommand,
 ): Promise<void> => {
-  const at = clock.now();
-  let ended: string | undefined;
-  await totp.change(subject, (present) => {
-    ended = undefined;
+  const at = deps.clock.now();
+  let told: EventWire | undefined;
+  await deps.totp.change(subject, (present) => {
+    told = undefined;
     if (!present || present.state === 'disabled') return undefined;
-    ended = present.id;
-    return { ...present, at, state: 'disabled', seed: null };
+    told = totpEvent('totp.disabled', { subject, requestId, at, id: present.id });
+    return { ...present, at, told, state: 'disabled', seed: null };
   });
-  if (ended === undefined) return;
-  await announcer.announce(totpEvent('totp.disabled', { subject, requestId, at, id: ended }));
+  if (told) await tellNews(deps, [told]);
 };
 
 /** An event about an enrollment; a step tells its verifications apart. */

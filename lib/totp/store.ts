@@ -1,8 +1,10 @@
 // TOTP enrollments in MySQL.
 import type { Database } from '../infra/mysql.ts';
 import { withLockRetry } from '../infra/mysql.ts';
+import type { EventWire } from '../jobs.ts';
 import { createGrouper } from '../kernel/grouper.ts';
 import { idBytes, idText } from '../kernel/ids.ts';
+import { insertNews } from '../messages/news-store.ts';
 import type { Enrollment, EnrollmentState, Subject } from './rules.ts';
 
 type Row = Record<string, unknown>;
@@ -50,10 +52,15 @@ export type TotpStore = ReturnType<typeof createTotpStore>;
 export const createTotpStore = (db: Database) => ({
   find: createFind(db),
 
-  /** Runs `decide` on the enrollment while nobody else changes it; what it returns, if anything, is written. */
+  /**
+   * Runs `decide` on the enrollment while nobody else changes it; what it returns, if anything, is written, with what
+   * is to be told of it.
+   */
   change: (
     subject: Subject,
-    decide: (present: Enrollment | undefined) => (Enrollment & { at: number }) | undefined,
+    decide: (
+      present: Enrollment | undefined,
+    ) => (Enrollment & { at: number; told?: EventWire }) | undefined,
   ): Promise<void> =>
     withLockRetry(() =>
       db.transaction(async (trx) => {
@@ -69,16 +76,25 @@ export const createTotpStore = (db: Database) => ({
           .insert({ ...key, ...values })
           .onConflict()
           .merge(values);
+        if (next.told) await insertNews(trx, [next.told]);
       }),
     ),
 
-  /** Confirms an enrollment; false when another call has, or when it is another one by now. */
-  confirm: async (subject: Subject, id: string, at: number): Promise<boolean> => {
-    const changed = await db('totp_enrollments')
-      .where({ ...keyOf(subject), id: idBytes(id), state: 'unconfirmed' })
-      .update({ state: 'confirmed', confirmed_at: at });
-    return changed === 1;
-  },
+  /** Confirms an enrollment, and writes what is told of it; false when another call has, or when it is another one. */
+  confirm: (
+    subject: Subject,
+    id: string,
+    { at, told }: { at: number; told: EventWire },
+  ): Promise<boolean> =>
+    withLockRetry(() =>
+      db.transaction(async (trx) => {
+        const changed = await trx('totp_enrollments')
+          .where({ ...keyOf(subject), id: idBytes(id), state: 'unconfirmed' })
+          .update({ state: 'confirmed', confirmed_at: at });
+        if (changed === 1) await insertNews(trx, [told]);
+        return changed === 1;
+      }),
+    ),
 
   /** Enrollments with a seed, in order of id, after `after`; for sealing them anew. */
   page: async (after: string | undefined, limit: number) => {

@@ -4,10 +4,10 @@ import type { EventWire } from '../jobs.ts';
 import { matchStep } from '../kernel/authenticator.ts';
 import { fail } from '../kernel/errors.ts';
 import { newId } from '../kernel/ids.ts';
-import type { Log } from '../kernel/log.ts';
 import type { RecipientKeys } from '../kernel/recipients.ts';
 import { describeError } from '../kernel/redact.ts';
 import type { Sealer } from '../kernel/secrets.ts';
+import { tellNews } from '../messages/news.ts';
 import type { Plan } from '../messages/rules.ts';
 import type { AttemptStore, LogEntry } from './attempt-store.ts';
 import {
@@ -26,7 +26,6 @@ export type VerifyDeps = EnrollDeps & {
   recipients: RecipientKeys;
   quotes: Pick<Quotes, 'totp' | 'cancel'>;
   broker: { ready(): boolean };
-  log: Log;
 };
 
 export type Verified = { verified: boolean; attemptsRemaining: number; firstConfirm: boolean };
@@ -58,6 +57,18 @@ const tell = async ({ announcer, log }: VerifyDeps, event: EventWire): Promise<v
   }
 };
 
+/** Answers false when another call has confirmed it. */
+const confirm = async (
+  deps: VerifyDeps,
+  about: Parameters<typeof totpEvent>[1],
+): Promise<boolean> => {
+  const told = totpEvent('totp.enrolled', about);
+  const { subject, id, at } = about;
+  const confirmed = await deps.totp.confirm(subject, id, { at, told });
+  if (confirmed) await tellNews(deps, [told]);
+  return confirmed;
+};
+
 /** What follows from a step that counted: the enrollment is confirmed, sealed anew if it must be, and told of. */
 const accept = async (
   deps: VerifyDeps,
@@ -70,9 +81,8 @@ const accept = async (
     await deps.totp.reseal(id, seed, sealer.seal(secret, seedContext(id)));
   }
   // Another call may have confirmed it meanwhile, by another step.
-  const confirmed = state === 'unconfirmed' && (await deps.totp.confirm(subject, id, at));
   const about = { subject, requestId, at, id };
-  if (confirmed) await tell(deps, totpEvent('totp.enrolled', about));
+  const confirmed = state === 'unconfirmed' && (await confirm(deps, about));
   const { step, priceMicros, id: attemptId } = entry;
   const counted = { step: step ?? 0, priceMicros, plan, attemptId };
   const verified = totpEvent('totp.verified', { ...about, ...counted });

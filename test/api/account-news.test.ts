@@ -67,6 +67,17 @@ const changes: Change[] = [
     await suspendAccount(stack.api, { accountId, reason: 'chargebacks', requestId: 'ops' });
     return done;
   }),
+  change('totp.disabled', {}, async (_, who) => {
+    const phone = stack.phone().number;
+    await who.test.post('/v1/totp/enroll', { phone });
+    return () => who.test.post('/v1/totp/disable', { phone });
+  }),
+  change('totp.enrolled', {}, async (_, who) => {
+    const phone = stack.phone().number;
+    const { data } = await who.test.post('/v1/totp/enroll', { phone });
+    const code = appCode(String(data.secret), clock.now());
+    return () => who.test.post('/v1/totp/verify', { phone, code });
+  }),
   change('whatsapp.connected', {}, async (_, who) => {
     const business = await aBusiness(stack);
     return () => connect(who.live, business);
