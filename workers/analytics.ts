@@ -1,5 +1,6 @@
 // The analytics worker: keeps the history of every message, its rollups, and the evidence of the guard against pumping.
 import { analyticsRollup } from '../lib/jobs.ts';
+import { createHearing } from '../lib/reports/hear.ts';
 import { createNightlyRecount } from '../lib/reports/recount.ts';
 import { createRefresher } from '../lib/reports/refresh.ts';
 import { createUpkeep } from '../lib/retention/upkeep.ts';
@@ -13,5 +14,10 @@ export const analytics: Worker = {
       return { kind: 'done' };
     }),
   ],
-  chores: (app) => [createRefresher(app), createNightlyRecount(app), createUpkeep(app)],
+  chores: (app) => [
+    createRefresher(app),
+    createHearing(app),
+    createNightlyRecount(app),
+    createUpkeep(app),
+  ],
 };

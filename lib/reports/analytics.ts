@@ -17,7 +17,7 @@ import type { Dimension, Tally, TotalsStore } from './totals-store.ts';
 
 export type ReportDeps = {
   totals: TotalsStore;
-  rollupStore: Pick<RollupStore, 'oldestMark'>;
+  rollupStore: Pick<RollupStore, 'standing'>;
   clock: Clock;
 };
 
@@ -58,9 +58,10 @@ const latenciesView = (counts: Counts) => ({
 const frameOf = async ({ rollupStore, clock }: ReportDeps, accountId: string, days: number) => {
   const now = clock.now();
   const { from, to, before } = periodOf(days, now);
-  const until = countedUntil(await rollupStore.oldestMark(accountId), now);
+  const { monthsUntil, ...heard } = await rollupStore.standing(accountId);
+  const until = countedUntil(heard, now);
   const view = { period: days, from: iso(from), to: iso(to), as_of: iso(until) };
-  return { now, from, to, before, view };
+  return { now, from, to, before, monthsUntil, view };
 };
 
 const live = ['live'] as const;
@@ -69,22 +70,22 @@ const live = ['live'] as const;
 const overDays = (
   { totals }: ReportDeps,
   accountId: string,
-  { from, to }: { from: number; to: number },
+  span: { from: number; to: number; monthsUntil: number },
   by?: Dimension,
 ): Promise<Tally[]> =>
   totals.totals(accountId, {
-    ...{ from, to, spanMs: day, by, modes: live },
+    ...{ ...span, spanMs: day, by, modes: live },
     latencies: by === 'country' || by === 'channel',
   });
 
 /** GET /v1/clients/analytics. */
 export const analytics = async (deps: ReportDeps, accountId: string, days: number) => {
-  const { from, to, before, view } = await frameOf(deps, accountId, days);
+  const { from, to, before, monthsUntil, view } = await frameOf(deps, accountId, days);
   const [countries, earlier, modes] = await Promise.all([
-    overDays(deps, accountId, { from, to }, 'country'),
-    overDays(deps, accountId, { from: before, to: from }),
+    overDays(deps, accountId, { from, to, monthsUntil }, 'country'),
+    overDays(deps, accountId, { from: before, to: from, monthsUntil }),
     deps.totals.totals(accountId, {
-      ...{ from, to, spanMs: day, by: 'mode', modes: ['live', 'test'] },
+      ...{ from, to, monthsUntil, spanMs: day, by: 'mode', modes: ['live', 'test'] },
     }),
   ]);
   const byName = countries.toSorted((one, other) => (one.country < other.country ? -1 : 1));
@@ -119,8 +120,8 @@ export const timeseries = async (deps: ReportDeps, accountId: string, days: numb
 
 /** GET /v1/clients/analytics/funnel: one cohort, the messages created in the period. */
 export const funnel = async (deps: ReportDeps, accountId: string, days: number) => {
-  const { from, to, view } = await frameOf(deps, accountId, days);
-  const totals = totalOf(await overDays(deps, accountId, { from, to }));
+  const { from, to, monthsUntil, view } = await frameOf(deps, accountId, days);
+  const totals = totalOf(await overDays(deps, accountId, { from, to, monthsUntil }));
   const names = ['requested', 'accepted', 'delivered', 'verified'] as const;
   const steps = names.map((name, index) => {
     const before = totals[names[index - 1] ?? name];
@@ -134,8 +135,8 @@ export const funnel = async (deps: ReportDeps, accountId: string, days: number) 
 
 /** GET /v1/clients/analytics/channels: how each channel did, and how fast. */
 export const channels = async (deps: ReportDeps, accountId: string, days: number) => {
-  const { from, to, view } = await frameOf(deps, accountId, days);
-  const tallies = await overDays(deps, accountId, { from, to }, 'channel');
+  const { from, to, monthsUntil, view } = await frameOf(deps, accountId, days);
+  const tallies = await overDays(deps, accountId, { from, to, monthsUntil }, 'channel');
   const items = channelNames.map((name) => {
     const counts = totalOf(tallies.filter(({ channel }) => channel === name));
     return { ...{ channel: name, ...totalsView(counts) }, ...latenciesView(counts) };

@@ -3,7 +3,8 @@ import type { EventWire } from '../jobs.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { hour } from '../kernel/clock.ts';
 import { idTime } from '../kernel/ids.ts';
-import type { Mark, RollupStore } from './rollup-store.ts';
+import type { Mark } from './marks.ts';
+import type { RollupStore } from './rollup-store.ts';
 import { slotOf } from './rules.ts';
 
 export type Marker = {

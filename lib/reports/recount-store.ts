@@ -2,7 +2,8 @@
 import { asOfOneMoment, type Database, withLockRetry } from '../infra/mysql.ts';
 import { idText } from '../kernel/ids.ts';
 import { addingSql, measures } from './measures.ts';
-import { countHour, everyAccount } from './rollup-store.ts';
+import { countHour } from './rollup-store.ts';
+import { everyAccount } from './whose.ts';
 
 type Row = Record<string, unknown>;
 

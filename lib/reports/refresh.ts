@@ -2,6 +2,7 @@
 import { type Chore, repeat } from '../kernel/chore.ts';
 import { type Clock, second } from '../kernel/clock.ts';
 import type { Log } from '../kernel/log.ts';
+import { closableUntil } from './months.ts';
 import type { RollupStore } from './rollup-store.ts';
 import { dueSlot } from './rules.ts';
 
@@ -30,12 +31,19 @@ export const refreshAll = async ({
 export const createRefresher = (deps: RefreshDeps): Chore => {
   const { rollupStore, clock, log } = deps;
   let restUntil = 0;
+  let closedUntil = 0;
+  const closeMonths = async (): Promise<void> => {
+    const until = closableUntil(clock.now());
+    if (until === closedUntil) return;
+    if (!(await rollupStore.closeMonth(until))) closedUntil = until;
+  };
   return repeat(
     async () => {
       const begun = performance.now();
       if (begun < restUntil) return;
       const throughSlot = dueSlot(clock.now());
       await rollupStore.refresh({ throughSlot, limit: batch });
+      await closeMonths();
       const took = performance.now() - begun;
       restUntil = begun + took * restFactor;
       if (took > 10 * second) log.warn({ took_ms: Math.round(took) }, 'counting is slow');

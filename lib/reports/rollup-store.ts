@@ -1,15 +1,15 @@
 // Rollups in MySQL: marks of what is to be counted again, and counting it from the messages, an hour as a whole.
 import { type Database, type Transaction, withLockRetry } from '../infra/mysql.ts';
 import { hour as hourMs } from '../kernel/clock.ts';
-import { idAt, idBytes, idText } from '../kernel/ids.ts';
+import { idAt, idBytes } from '../kernel/ids.ts';
+import { dueMarks, type Mark, removeMarks } from './marks.ts';
 import { addingSql, countingSql, measures } from './measures.ts';
+import { createMonthStore, replaceMonth } from './month-store.ts';
+import { monthOf } from './months.ts';
+import type { Heard } from './rules.ts';
+import { everyAccount, whoseOf } from './whose.ts';
 
 type Row = Record<string, unknown>;
-
-export type Mark = { slot: number; accountId: string; hour: number };
-
-/** The account of a mark that means the whole hour, whoever sent in it. */
-export const everyAccount = '00000000-0000-0000-0000-000000000000';
 
 const hoursPerDay = 24;
 const rowsPerInsert = 500;
@@ -19,18 +19,6 @@ const boundsOf = (hour: number): [Buffer, Buffer] => [
   idBytes(idAt(hour * hourMs)),
   idBytes(idAt((hour + 1) * hourMs)),
 ];
-
-/** Which accounts of an hour or a day: those named, or all. */
-type Whose = { sql: string; bindings: Buffer[][] };
-
-const whoseOf = (accounts: readonly string[]): Whose =>
-  accounts.includes(everyAccount)
-    ? { sql: '', bindings: [] }
-    : // Naming both modes lets the primary key of the rollups be used.
-      {
-        sql: "AND account_id IN (?) AND mode IN ('live', 'test')",
-        bindings: [accounts.map(idBytes)],
-      };
 
 /** What the messages of one hour come to, counted now; in the order of `columns`. */
 export const countHour = async (
@@ -82,29 +70,27 @@ const accountsBy = (marks: readonly Mark[], keyOf: (mark: Mark) => number) =>
     ([key, some]) => [key, [...new Set(some.map(({ accountId }) => accountId))]] as const,
   );
 
-const removeMarks = async (trx: Transaction, marks: readonly Mark[]): Promise<void> => {
-  const bySlot = Map.groupBy(marks, ({ slot, hour }) => `${slot}:${hour}`);
-  for (const some of bySlot.values()) {
-    const { slot, hour } = some[0] as Mark;
-    await trx('rollup_marks')
-      .where({ slot, hour })
-      .whereIn(
-        'account_id',
-        some.map(({ accountId }) => idBytes(accountId)),
-      )
-      .delete();
+/** Counts marked hours, then adds up their days, and their months as far as they are added up. */
+const countAgain = async (trx: Transaction, marks: readonly Mark[], monthsUntil: number) => {
+  for (const [hour, accounts] of accountsBy(marks, (mark) => mark.hour)) {
+    await replaceHour(trx, hour, accounts);
+  }
+  for (const [day, accounts] of accountsBy(marks, ({ hour }) => Math.floor(hour / hoursPerDay))) {
+    await replaceDay(trx, day, accounts);
+  }
+  for (const [month, accounts] of accountsBy(marks, ({ hour }) => monthOf(hour * hourMs))) {
+    if (month < monthsUntil) await replaceMonth(trx, month, accounts);
   }
 };
 
-const toMark = (row: Row): Mark => ({
-  slot: Number(row.slot),
-  accountId: idText(row.account_id as Buffer),
-  hour: Number(row.hour),
-});
+/** `monthsUntil`: earlier months are added up. */
+export type Standing = Heard & { monthsUntil: number };
 
 export type RollupStore = ReturnType<typeof createRollupStore>;
 
 export const createRollupStore = (db: Database) => ({
+  ...createMonthStore(db),
+
   /** Marks hours of accounts; a mark that is there already stays. */
   mark: async (marks: readonly Mark[]): Promise<void> => {
     const rows = marks.map(({ slot, accountId, hour }) => [slot, idBytes(accountId), hour]);
@@ -116,8 +102,8 @@ export const createRollupStore = (db: Database) => ({
   },
 
   /**
-   * Counts at most `limit` marked hours of accounts again, with their days, and takes the marks away, all or nothing:
-   * a crash leaves the marks. Counting is one process's at a time (the row it locks), or an older count could
+   * Counts at most `limit` marked hours of accounts again, with their days, and takes all their marks away, all or
+   * nothing: a crash leaves the marks. Counting is one process's at a time (the row it locks), or an older count could
    * overwrite a newer one. Answers how many marks are done; undefined while another process counts.
    */
   refresh: (given: { throughSlot: number; limit: number }): Promise<number | undefined> =>
@@ -126,25 +112,39 @@ export const createRollupStore = (db: Database) => ({
       async (trx) => {
         const [turn] = await trx('rollup_state').where({ id: 1 }).forUpdate().skipLocked();
         if (turn === undefined) return undefined;
-        const rows: Row[] = await trx('rollup_marks')
-          .where('slot', '<=', given.throughSlot)
-          .orderBy(['slot', 'account_id', 'hour'])
-          .limit(given.limit);
-        const marks = rows.map(toMark);
+        const marks = await dueMarks(trx, given);
         // Messages of earlier hours are gone: their rollups stay as they are.
         const countable = marks.filter(({ hour }) => hour >= Number(turn.kept_from_hour));
-        for (const [hour, accounts] of accountsBy(countable, (mark) => mark.hour)) {
-          await replaceHour(trx, hour, accounts);
-        }
-        const dayOf = ({ hour }: Mark) => Math.floor(hour / hoursPerDay);
-        for (const [day, accounts] of accountsBy(countable, dayOf)) {
-          await replaceDay(trx, day, accounts);
-        }
+        await countAgain(trx, countable, Number(turn.months_until));
         await removeMarks(trx, marks);
         return marks.length;
       },
       { isolationLevel: 'read committed' },
     ),
+
+  /** Everything that happened before `at` (ms) is marked. */
+  hear: async (at: number): Promise<void> => {
+    await db.raw(
+      `INSERT INTO rollup_heard (id, heard_at) VALUES (1, ?)
+       ON DUPLICATE KEY UPDATE heard_at = GREATEST(heard_at, VALUES(heard_at))`,
+      [at],
+    );
+  },
+
+  /** What reading an account's figures goes by. */
+  standing: async (accountId: string): Promise<Standing> => {
+    const [[row]] = (await db.raw(
+      `SELECT months_until, (SELECT heard_at FROM rollup_heard WHERE id = 1) AS heard,
+         (SELECT MIN(slot) FROM rollup_marks WHERE account_id IN (?)) AS oldest
+       FROM rollup_state WHERE id = 1`,
+      [[idBytes(accountId), idBytes(everyAccount)] as unknown as Buffer],
+    )) as [Row[]];
+    return {
+      oldest: row?.oldest == null ? undefined : Number(row.oldest),
+      heard: row?.heard == null ? undefined : Number(row.heard),
+      monthsUntil: Number(row?.months_until ?? 0),
+    };
+  },
 
   /** The slot of the oldest mark that concerns an account; undefined when nothing is marked. */
   oldestMark: async (accountId: string): Promise<number | undefined> => {

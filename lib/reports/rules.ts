@@ -81,6 +81,16 @@ export const slotOf = (now: number): number => Math.floor(now / slotMs);
 /** The last slot that is over for every process. */
 export const dueSlot = (now: number): number => slotOf(now - clockSkewMs) - 1;
 
-/** Up to when everything is counted, given the slot of the oldest mark (ms). */
-export const countedUntil = (oldest: number | undefined, now: number): number =>
-  oldest === undefined ? now : Math.min(oldest * slotMs, now);
+/** The slot of the oldest mark, and up to when (ms) all news was heard of; undefined: none, and nobody says. */
+export type Heard = { oldest: number | undefined; heard: number | undefined };
+
+/**
+ * Up to when everything is counted (ms): what is marked is still to be counted, and what was not heard of is not even
+ * marked. News that was in hand when all queues were empty is marked within a slot.
+ */
+export const countedUntil = ({ oldest, heard }: Heard, now: number): number =>
+  Math.min(
+    now,
+    oldest === undefined ? now : oldest * slotMs,
+    heard === undefined ? now : heard - slotMs,
+  );

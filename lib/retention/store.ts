@@ -65,9 +65,12 @@ export const createRetentionStore = (db: Database) => {
     drop: (table: Partitioned, names: readonly string[]): Promise<void> =>
       alter(dropSql(table, names)),
 
-    /** Says that messages of earlier hours (since 1970) are gone; who counts right now ends first. */
+    /** Says, for good, that messages of earlier hours (since 1970) are gone; who counts right now ends first. */
     keepFrom: async (hour: number): Promise<void> => {
-      await db('rollup_state').where({ id: 1 }).update({ kept_from_hour: hour });
+      await db('rollup_state')
+        .where({ id: 1 })
+        .where('kept_from_hour', '<', hour)
+        .update({ kept_from_hour: hour });
     },
   };
 };

@@ -29,8 +29,9 @@ const dropWeeks = async ({ retention, clock, log, config }: RetentionDeps, one: 
   const past = weeksToDrop(names, clock.now(), config.retentionDays * day);
   const from = keptFrom(names, past);
   if (from === undefined) return;
-  // Said first: nothing may be counted from messages that are about to go.
-  if (one.table === 'messages') await retention.keepFrom(from / hour);
+  // Said first: nothing may be counted from messages, or added up from hours, that are about to go.
+  if (one.table === 'messages' || one.table === 'rollup_hours')
+    await retention.keepFrom(from / hour);
   await retention.drop(one, past);
   log.info(
     { table: one.table, weeks: past.length, kept_from: new Date(from).toISOString() },

@@ -113,6 +113,26 @@ test.serial('what just happened is counted within seconds', async (t) => {
   t.true(Date.parse(String(data.as_of)) <= clock.now());
 });
 
+test.serial('figures are as old as they are while nobody counts', async (t) => {
+  const customer = await stack.customer();
+  const asOf = async (): Promise<number> =>
+    Date.parse(
+      String((await customer.live.get('/v1/clients/analytics/funnel?period=1')).data.as_of),
+    );
+  await stack.stopWorkers('analytics');
+  const stopped = clock.now();
+  await customer.live.send(stack.phone().number);
+  clock.forward(hour);
+  t.true((await asOf()) <= stopped, 'an hour behind, though nothing is marked');
+  await stack.startWorkers('analytics');
+  await eventually(t, async () => {
+    clock.forward(500);
+    return (await asOf()) >= stopped + hour || undefined;
+  });
+  const { data } = await customer.live.get('/v1/clients/analytics?period=2');
+  t.like(data.totals, { requested: 1 }, 'and what it says is so');
+});
+
 test.serial('an account without messages has zeros and no rates', async (t) => {
   const { live } = await stack.customer();
   const { totals } = (await live.get('/v1/clients/analytics')).data as { totals: object };

@@ -3,8 +3,10 @@ import type { Database } from '../../lib/infra/mysql.ts';
 import { day, hour } from '../../lib/kernel/clock.ts';
 import { idBytes, newId } from '../../lib/kernel/ids.ts';
 import { cutSql, partitionedTables, week, weekOf } from '../../lib/kernel/partitions.ts';
+import { closableUntil } from '../../lib/reports/months.ts';
 import { refreshAll } from '../../lib/reports/refresh.ts';
-import { createRollupStore, everyAccount } from '../../lib/reports/rollup-store.ts';
+import { createRollupStore } from '../../lib/reports/rollup-store.ts';
+import { everyAccount } from '../../lib/reports/whose.ts';
 
 export const spanDays = 175;
 const otherAccounts = 199;
@@ -105,7 +107,15 @@ const countAll = async (db: Database, now: number): Promise<void> => {
   while ((await rollupStore.oldestMark(everyAccount)) !== undefined) {
     await refreshAll({ rollupStore, clock: { now: () => now } });
   }
-  for (const table of ['messages', 'totp_log', 'ledger', 'rollup_days', 'rollup_hours']) {
+  while (await rollupStore.closeMonth(closableUntil(now)));
+  for (const table of [
+    'messages',
+    'totp_log',
+    'ledger',
+    'rollup_months',
+    'rollup_days',
+    'rollup_hours',
+  ]) {
     await db.raw('ANALYZE TABLE ??', [table]);
   }
 };

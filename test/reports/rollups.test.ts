@@ -13,7 +13,8 @@ import { measures } from '../../lib/reports/measures.ts';
 import { createRecounter } from '../../lib/reports/recount.ts';
 import { createRecountStore } from '../../lib/reports/recount-store.ts';
 import { refreshAll } from '../../lib/reports/refresh.ts';
-import { createRollupStore, everyAccount } from '../../lib/reports/rollup-store.ts';
+import { createRollupStore } from '../../lib/reports/rollup-store.ts';
+import { everyAccount } from '../../lib/reports/whose.ts';
 import { migrationSource } from '../../migrations/source.ts';
 import { createDatabase, type TestDatabase } from '../support/databases.ts';
 import { type Known, modelRollup } from '../support/rollup-model.ts';
@@ -205,6 +206,32 @@ const aKnown = async (accountId: string, at: number): Promise<Known> => {
   await messages.merge(message, facts);
   return { message, facts };
 };
+
+test.serial('an hour that was marked again and again is counted once', async (t) => {
+  clock.at = noon + 20 * day;
+  const [accountId, other] = [newId(), newId()];
+  const all = [await aKnown(accountId, clock.at), await aKnown(other, clock.at)];
+  const store = createRollupStore(db);
+  const at = Math.floor(clock.at / hour);
+  const slots = Array.from({ length: 700 }, (_, index) => index + 1);
+  await store.mark(
+    [accountId, other].flatMap((id) => slots.map((slot) => ({ slot, accountId: id, hour: at }))),
+  );
+  const late = { slot: 900, accountId, hour: at };
+  await store.mark([late]);
+  let counted = 0;
+  const listen = ({ sql }: { sql: string }) => {
+    if (sql.startsWith('INSERT INTO rollup_hours')) counted += 1;
+  };
+  db.on('query', listen);
+  t.is(await store.refresh({ throughSlot: 800, limit: 2 }), 1_400);
+  db.off('query', listen);
+  t.is(counted, 1);
+  t.is(await store.oldestMark(other), undefined);
+  t.is(await store.oldestMark(accountId), 900, 'what is not due yet stays marked');
+  t.deepEqual(await stored('hour', [accountId, other]), modelRollup(all, hour));
+  await store.refresh({ throughSlot: 900, limit: 2 });
+});
 
 test.serial('an hour marked for everybody is counted for everybody', async (t) => {
   clock.at = noon + 40 * day;

@@ -12,8 +12,13 @@ test('a slot is due when it is over even for a clock two seconds behind', (t) =>
 
 test('as_of is the oldest news that is not counted, or now', (t) => {
   const now = 1_000 * slotMs + 700;
-  t.is(countedUntil(undefined, now), now);
-  t.is(countedUntil(990, now), 990 * slotMs);
-  t.is(countedUntil(1_000, now), 1_000 * slotMs);
-  t.is(countedUntil(5_000, now), now, 'a clock ahead of ours');
+  t.is(countedUntil({ oldest: undefined, heard: undefined }, now), now);
+  t.is(countedUntil({ oldest: 990, heard: now }, now), 990 * slotMs);
+  t.is(countedUntil({ oldest: 1_000, heard: undefined }, now), 1_000 * slotMs);
+  t.is(countedUntil({ oldest: 5_000, heard: now * 9 }, now), now, 'a clock ahead of ours');
+  t.is(
+    countedUntil({ oldest: 990, heard: 5_000 }, now),
+    3_000,
+    'what nobody heard of is not marked',
+  );
 });

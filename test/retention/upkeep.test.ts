@@ -118,6 +118,35 @@ test.serial('a late mark of an hour that is gone leaves its day alone', async (t
   t.deepEqual(await db('rollup_days').where({ account_id: idBytes(accountId) }), days);
 });
 
+test.serial(
+  'hours that are about to go are not counted from, whichever table goes first',
+  async (t) => {
+    const retention = createRetentionStore(db);
+    const keptFrom = async () => (await db('rollup_state').where({ id: 1 }))[0]?.kept_from_hour;
+    const before = Number(await keptFrom());
+    await retention.keepFrom(before - 5);
+    t.is(Number(await keptFrom()), before, 'what is gone does not come back');
+    // Messages that cannot be dropped now, hourly figures that can.
+    clock.at += week;
+    const drop: typeof retention.drop = (table, names) =>
+      table.table === 'messages' ? Promise.reject(new Error('busy')) : retention.drop(table, names);
+    const keepFrom: typeof retention.keepFrom = async (at) => {
+      if (calls++ === 0) throw new Error('busy');
+      await retention.keepFrom(at);
+    };
+    let calls = 0;
+    await keepUp({
+      retention: { ...retention, drop, keepFrom },
+      clock,
+      log,
+      config: { retentionDays },
+    });
+    t.is(Number(await keptFrom()), before + week / hour);
+    t.deepEqual(lines.splice(0), ['weeks not changed']);
+    t.true(await upkeep());
+  },
+);
+
 test.serial('the books do not miss messages that are past their retention', async (t) => {
   const row = (seq: number, messageId: string) => ({
     ...{ account_id: idBytes(accountId), seq, id: idBytes(newId()), kind: 'charge' },
