@@ -4,6 +4,7 @@ import Router from '@koa/router';
 import type { Lobby } from '../lib/accounts/lobby.ts';
 import type { ApiApp } from '../lib/app.ts';
 import { fail, ServiceError } from '../lib/kernel/errors.ts';
+import { describeError } from '../lib/kernel/redact.ts';
 import { jsonBody } from './body.ts';
 import { callerOf } from './caller.ts';
 import type { RequestState } from './context.ts';
@@ -114,6 +115,16 @@ export const sendRaw = (ctx: Context, { status, body, headers = {} }: RawAnswer,
   ctx.body = body;
 };
 
+/** What breaks after the first line can only be logged: the answer is broken off, which its reader sees. */
+async function* loggedRows(app: ApiApp, requestId: string, rows: AsyncIterable<string>) {
+  try {
+    yield* rows;
+  } catch (error) {
+    app.log.warn({ request_id: requestId, reason: describeError(error) }, 'export broken off');
+    throw error;
+  }
+}
+
 const serveCsv = (app: ApiApp, route: CsvRoute) => async (ctx: Context) => {
   const caller = await callerOf(app, ctx, route);
   const query = route.query && validate(route.query, { ...ctx.query }, { name: 'query' });
@@ -124,7 +135,7 @@ const serveCsv = (app: ApiApp, route: CsvRoute) => async (ctx: Context) => {
   ctx.status = 200;
   ctx.type = 'text/csv; charset=utf-8';
   ctx.set('Content-Disposition', `attachment; filename="${route.file}"`);
-  ctx.body = Readable.from(rows);
+  ctx.body = Readable.from(loggedRows(app, ctx.state.requestId, rows));
 };
 
 /** Lets so many calls run at once: above that they are refused rather than piled up. */
