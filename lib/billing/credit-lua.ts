@@ -67,6 +67,8 @@ if ARGV[9] == '1' then
   if not paid and tonumber(total) >= tonumber(ARGV[10]) then return {'CENTRAL_WHATSAPP_CONNECT_REQUIRED'} end
   if sent >= tonumber(ARGV[11]) then return {'CENTRAL_WHATSAPP_LIMIT'} end
   redis.call('HSET', KEYS[4], 'total', tonumber(total) + 1, 'hour', thisHour, 'count', sent + 1)
+  -- What was counted in this hour is not forgotten before the hour is.
+  if redis.call('PTTL', KEYS[4]) < 3600000 then redis.call('PEXPIRE', KEYS[4], 3600000) end
 end
 if ARGV[2] ~= '' and plan == 'trial' then
   redis.call('ZADD', KEYS[5], ARGV[4], ARGV[2])
