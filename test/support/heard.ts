@@ -15,11 +15,12 @@ export const andHeard = async <T>(
   holds: (process: Process) => boolean = () => true,
 ): Promise<T> => {
   const processes: Process[] = [stack.api, stack.worker];
-  const before = processes.map(({ revocations }) => revocations.epoch());
+  const before = processes.map(({ revocations }) => revocations.news());
   const done = await work();
   const isHeard = (process: Process, index: number): boolean => {
-    const epoch = process.revocations.epoch();
-    return epoch !== undefined && epoch !== before[index] && holds(process);
+    const { revocations } = process;
+    const isNew = revocations.epoch() !== undefined && revocations.news() !== before[index];
+    return isNew && holds(process);
   };
   await eventually(t, () => processes.every(isHeard) || undefined);
   return done;
