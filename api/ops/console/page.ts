@@ -59,13 +59,19 @@ const visitOf = (
   return { app, caller, params, query, run };
 };
 
+/** An engine that is away, or a page that is late, is not our mistake, and passes by itself. */
+const codeOf = (error: unknown, why: string | undefined): ErrorCode => {
+  if (error instanceof ServiceError) return error.code;
+  return why === undefined ? 'INTERNAL_ERROR' : 'SERVICE_UNAVAILABLE';
+};
+
 /** The page in the place of one that cannot be made. */
 const trouble = (app: OpsApp, requestId: string, error: unknown) => {
   const why = excuse(error);
   if (why === undefined) {
     app.log.warn({ request_id: requestId, reason: describeError(error) }, 'a page was not made');
   }
-  const code: ErrorCode = error instanceof ServiceError ? error.code : 'INTERNAL_ERROR';
+  const code = codeOf(error, why);
   const text = why ?? `Something went wrong on our side. The log has it under ${requestId}.`;
   return {
     status: errorCatalogue[code].status,

@@ -1,9 +1,20 @@
 // Questions before what cannot be taken back, and the login when it has ended in the middle.
 
+/** Tab goes round within it: a browser would lead out to its own bars in between. */
+const goRound = (dialog, event) => {
+  if (event.key !== 'Tab') return;
+  const stops = [...dialog.querySelectorAll('input, button')];
+  const last = event.shiftKey ? stops[0] : stops.at(-1);
+  if (document.activeElement !== last) return;
+  event.preventDefault();
+  (event.shiftKey ? stops.at(-1) : stops[0]).focus();
+};
+
 const open = (content) => {
   const dialog = document.createElement('dialog');
   dialog.setAttribute('aria-labelledby', 'asked');
   dialog.innerHTML = content;
+  dialog.addEventListener('keydown', (event) => goRound(dialog, event));
   document.body.append(dialog);
   dialog.showModal();
   return dialog;

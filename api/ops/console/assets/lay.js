@@ -1,6 +1,8 @@
 // A new page laid over the old one: only what differs changes, so that focus, fields and open parts stay.
 
-const keyOf = (node) => (node.nodeType === 1 ? node.id || node.dataset.key || '' : '');
+// A form with a field called id has that field in the place of its own id.
+const keyOf = (node) =>
+  node.nodeType === 1 ? node.getAttribute('id') || node.getAttribute('data-key') || '' : '';
 const alike = (a, b) => a.nodeName === b.nodeName && keyOf(a) === keyOf(b);
 /** Put there by a script, unknown to the server. */
 const isOurs = (node) => node.nodeType === 1 && node.hasAttribute('data-ours');
@@ -91,6 +93,13 @@ const saysLess = (fresh, old) =>
   fresh.hasAttribute('data-trouble') ||
   fresh.querySelectorAll('.away').length > old.querySelectorAll('.away:not([data-ours])').length;
 
+/** Whether a form that somebody writes in is not on the new page: what it was about may be over. */
+const losesForm = (fresh, fields) =>
+  fields.some(({ form }) => {
+    const key = form?.dataset.key;
+    return key !== undefined && !fresh.querySelector(`form[data-key="${CSS.escape(key)}"]`);
+  });
+
 /**
  * Lays the parts of `fresh` that live over those shown. A page that has less to show does not take away what somebody
  * is writing in: then it answers false, and the page itself stays as it was.
@@ -98,7 +107,8 @@ const saysLess = (fresh, old) =>
 export const layPage = (fresh) => {
   const page = document.getElementById('page');
   const next = fresh.getElementById('page');
-  const stays = touched(page).length > 0 && next && saysLess(next, page);
+  const fields = touched(page);
+  const stays = fields.length > 0 && next && (saysLess(next, page) || losesForm(next, fields));
   holdFocus(() => {
     for (const old of document.querySelectorAll('[data-live]')) {
       const part = fresh.getElementById(old.id);

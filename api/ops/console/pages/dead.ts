@@ -73,6 +73,8 @@ const summary = ({ total, oldest_at: oldest }: Dead, now: number): Html =>
 const lookMost = 500;
 /** A look takes up to two thousand letters in hand for a moment: pages share it until their number changes. */
 const lookGoodMs = 20 * second;
+/** Letters go back in the background: for as long, their number says nothing. */
+const settlesMs = 2.5 * second;
 
 type Look = { at: number; total: number; dead: Dead };
 const looks = new WeakMap<OpsApp, Map<string, Look>>();
@@ -84,10 +86,11 @@ const looked = async ({ app, run }: Visit, job: string, reason: string): Promise
   const total = items.find((one) => one.job === job)?.dead ?? 0;
   const before = known.get(`${job} ${reason}`);
   const at = app.clock.now();
-  if (before && before.total === total && at - before.at < lookGoodMs) return before.dead;
+  const goodMs = before?.total === total ? lookGoodMs : settlesMs;
+  if (before && at - before.at < goodMs) return before.dead;
   const query = { limit: lookMost, ...(reason ? { reason } : {}) };
   const dead = await run(deadLetters, { params: { job }, query });
-  known.set(`${job} ${reason}`, { at, total, dead });
+  known.set(`${job} ${reason}`, { at: app.clock.now(), total: dead.total, dead });
   return dead;
 };
 
