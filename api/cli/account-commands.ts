@@ -1,4 +1,5 @@
 // Accounts on the command line: found, suspended, credited, priced, and their requests for capacity.
+import { randomUUID } from 'node:crypto';
 import type { Answered } from './client.ts';
 import { CommandError, exitCodes } from './client.ts';
 import { type Command, numberOf, type Outcome, pathTo, textOf, toNumber } from './command.ts';
@@ -9,6 +10,7 @@ type Row = Record<string, any>;
 const itemsOf = (data: Answered): Row[] => data.items as Row[];
 const accounts: Command = {
   name: 'accounts',
+  free: true,
   usage: '[WORD]',
   about: 'Accounts by id, beginning of e-mail address or phone, or part of name or company.',
   options: { limit: { type: 'string', about: 'how many (50)' } },
@@ -96,17 +98,21 @@ const booking = (
     note: { type: 'string', about: 'stands in the ledger' },
   },
   run: async ({ client, words: [id = '', usd = ''], values }) => {
-    const reference = textOf(values, 'reference');
-    const body = {
-      ...{ kind, amount: toNumber(usd, 'USD'), note: textOf(values, 'note') ?? null },
-      ...(reference && { reference }),
-    };
-    const data = await client.post(pathTo`/accounts/${id}/credit`, body);
+    // Named here, so that it can be asked for again when its answer is lost.
+    const reference = textOf(values, 'reference') ?? `cli-${randomUUID()}`;
+    const note = textOf(values, 'note') ?? null;
+    const body = { kind, amount: toNumber(usd, 'USD'), note, reference };
+    const asked = client.post(pathTo`/accounts/${id}/credit`, body);
+    const data = await asked.catch((error: CommandError) => {
+      const again = `Whether it was booked is not known: ask again with --reference ${reference}`;
+      if (error.exitCode !== exitCodes.unreachable) throw error;
+      throw new CommandError(`${error.message}\n${again}`, error.exitCode);
+    });
     const { balance } = data.account as Row;
     return {
       data,
       text: facts([
-        ['booked', data.reference as string],
+        [data.booked ? 'booked' : 'was booked before', data.reference as string],
         ['balance', balance],
       ]),
     };

@@ -30,7 +30,11 @@ type Place = { url: string; token: string };
 export const findListener = (env: Env): Place => {
   if (env.OPS_TOKEN) {
     const port = env.OPS_PORT || '8081';
-    return { url: env.OPS_URL || `http://127.0.0.1:${port}`, token: env.OPS_TOKEN };
+    const url = (env.OPS_URL || `http://127.0.0.1:${port}`).replace(/\/+$/, '');
+    return { url, token: env.OPS_TOKEN };
+  }
+  if (env.OPS_URL) {
+    throw new CommandError('OPS_URL is set and OPS_TOKEN is not.', exitCodes.unreachable);
   }
   const file = join(env.TESSERA_STATE || '.local', 'stack.json');
   try {
@@ -43,6 +47,17 @@ export const findListener = (env: Env): Place => {
     `OPS_TOKEN is not set, and no local stack runs here (${file}).`,
     exitCodes.unreachable,
   );
+};
+
+/** Who stands in the audit log, in letters that a header takes; a user of a container may have no name. */
+const actorOf = (): string => {
+  try {
+    const { username } = userInfo();
+    const written = username.normalize('NFKD').replace(/[^\w .@+-]/g, '');
+    return written.slice(0, 60).trim() || 'command line';
+  } catch {
+    return 'command line';
+  }
 };
 
 const patienceMs = 60_000;
@@ -72,7 +87,7 @@ export const createClient = ({ url, token }: Place): Client => {
       method,
       headers: {
         authorization: `Bearer ${token}`,
-        'x-ops-actor': userInfo().username,
+        'x-ops-actor': actorOf(),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),

@@ -23,8 +23,9 @@ export type Command = {
   /** What follows the name. */
   usage: string;
   about: string;
-  /** Words that must be there. */
+  /** Words that must be there; more are not understood, unless they are free. */
   least?: number;
+  free?: boolean;
   options?: Record<string, { type: 'string' | 'boolean'; multiple?: boolean; about: string }>;
   run(given: Given): Promise<Outcome>;
 };
@@ -42,8 +43,8 @@ export const numberOf = (values: Values, name: string): number | undefined => {
 };
 
 export const toNumber = (text: string, what: string): number => {
-  const value = Number(text);
-  if (text.trim() !== '' && Number.isFinite(value)) return value;
+  // Plain decimals: 0x10 and 1e3 are more likely slips than amounts.
+  if (/^-?\d+(\.\d+)?$/.test(text)) return Number(text);
   throw new CommandError(`${what} must be a number, not "${text}".`, exitCodes.usage);
 };
 
@@ -63,7 +64,11 @@ export const readArguments = (command: Command, args: readonly string[]) => {
     const { values, positionals } = parseArgs({
       // A negative amount is no option.
       args: args.map((word) => (/^-\d/.test(word) ? `\u0000${word}` : word)),
-      options: { ...Object.fromEntries(own), json: { type: 'boolean' }, help: { type: 'boolean' } },
+      options: {
+        ...Object.fromEntries(own),
+        json: { type: 'boolean' },
+        help: { type: 'boolean', short: 'h' },
+      },
       allowPositionals: true,
     });
     return {

@@ -17,6 +17,11 @@ const say = (line: string): void => {
   if (process.stderr.isTTY) process.stderr.write(`\r${line}  `);
 };
 
+// Whoever reads has read enough (`| head`): that is no error.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+});
+
 const { exitCode, out, err } = await runCommandLine(process.argv.slice(2), {
   ...{ env: process.env, ask, say },
 });

@@ -104,6 +104,30 @@ const change: Command = {
   },
 };
 
+const countries: Command = {
+  name: 'countries',
+  usage: 'all|default|DE,FR,…',
+  about: 'Countries the shared number serves; default: those of the environment.',
+  least: 1,
+  run: async ({ client, words: [which = ''] }) => {
+    const chosen = which === 'all' ? [] : which.toUpperCase().split(',');
+    const wanted = which === 'default' ? null : chosen;
+    const data = await client.post('/platform/countries', { countries: wanted });
+    return { data, text: `${(data.shared_countries as string[]).join(', ') || 'all'}\n` };
+  },
+};
+
+const guard: Command = {
+  name: 'guard',
+  usage: 'off|shadow|enforce|default',
+  about: 'How the guard against pumping works; default: as the environment says.',
+  least: 1,
+  run: async ({ client, words: [mode = ''] }) => {
+    const data = await client.post('/platform/guard', { mode: mode === 'default' ? null : mode });
+    return { data, text: `${(data.pumping_guard as Row).mode}\n` };
+  },
+};
+
 const timeline = async ({ client }: Given, id: string): Promise<Outcome> => {
   const data = await client.get(pathTo`/messages/${id}`);
   const message = data.message as Row;
@@ -129,6 +153,7 @@ const timeline = async ({ client }: Given, id: string): Promise<Outcome> => {
 
 const message: Command = {
   name: 'message',
+  free: true,
   usage: 'ID|PHONE|REQUEST',
   about: 'Messages by id, phone number or request id; one alone with its timeline.',
   least: 1,
@@ -169,5 +194,5 @@ export const platformCommands: readonly Command[] = [
   channels,
   pausing('pause', 'Sends nothing more over a channel, or over one number.'),
   pausing('resume', 'Lets it send again.'),
-  ...[platform, change, message, reconcile],
+  ...[platform, change, countries, guard, message, reconcile],
 ];

@@ -3,11 +3,15 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Answered } from './client.ts';
 import { CommandError, exitCodes } from './client.ts';
 import { type Command, type Given, numberOf, type Outcome, pathTo, textOf } from './command.ts';
-import { type Cell, facts, span, table } from './table.ts';
+import { type Cell, facts, plain, span, table } from './table.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: answers of our own listener, shown as they are
 type Rows = Record<string, any>[];
 const itemsOf = (data: Answered): Rows => data.items as Rows;
+
+/** An age that what was kept does not reach back to is told as what it is at least. */
+const ageOf = ({ oldest_age_ms: ms, oldest_age_is_least: least }: Rows[number]): string =>
+  `${least ? '>' : ''}${span(ms)}`;
 
 const queues: Command = {
   name: 'queues',
@@ -16,7 +20,7 @@ const queues: Command = {
   run: async ({ client }) => {
     const data = await client.get('/queues');
     const rows = itemsOf(data).map((one): Cell[] => [
-      ...[one.job, one.ready, one.unacked, span(one.oldest_age_ms)],
+      ...[one.job, one.ready, one.unacked, ageOf(one)],
       ...[one.in_per_second, one.out_per_second, one.consumers],
       one.waiting.reduce((sum: number, { ready }: { ready: number }) => sum + ready, 0),
       one.dead,
@@ -54,7 +58,7 @@ const deadList: Command = {
       ...[one.id, one.reason, one.attempts, span(one.age_ms), one.message_id, one.last_error],
     ]);
     const reasons = Object.entries(data.reasons as Record<string, number>);
-    const summary = reasons.map(([name, count]) => `${name} ${count}`).join(', ');
+    const summary = reasons.map(([name, count]) => `${plain(name)} ${count}`).join(', ');
     const head = `${data.total} dead${summary ? `: ${summary}` : ''}\n`;
     const titles = ['ID', 'REASON', 'ATTEMPTS', 'AGE', 'MESSAGE', 'LAST ERROR'];
     return { data, text: rows.length > 0 ? `${head}${table(titles, rows)}` : head };
@@ -102,7 +106,8 @@ const follow = async ({ client, values, say }: Given, begun: Answered): Promise<
     ['letters', run.affected ?? 0],
     ...(run.error === null ? [] : [['note', run.error] as const]),
   ]);
-  return { data, text, ok: run.status === 'done' || run.status === 'running' };
+  const asAsked = run.status === 'done' && run.error === null;
+  return { data, text, ok: asAsked || run.status === 'running' };
 };
 
 const redrive: Command = {
@@ -137,6 +142,17 @@ const purge: Command = {
     if (word.trim() !== job) throw new CommandError('Not confirmed; nothing was done.');
     const body = { ...orderOf(values), confirm: job };
     return follow(given, await client.post(pathTo`/dead/${job}/purge`, body));
+  },
+};
+
+const stop: Command = {
+  name: 'stop',
+  usage: 'RUN',
+  about: 'Ends an order over dead letters; what it has not settled stays dead.',
+  least: 1,
+  run: async ({ client, words: [id = ''] }) => {
+    const data = await client.post(pathTo`/runs/${id}/stop`);
+    return { data, text: 'It stops.\n' };
   },
 };
 
@@ -186,5 +202,5 @@ const audit: Command = {
 };
 
 export const queueCommands: readonly Command[] = [
-  ...[queues, deadList, redrive, purge, processes, audit],
+  ...[queues, deadList, redrive, purge, stop, processes, audit],
 ];

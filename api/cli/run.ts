@@ -48,8 +48,11 @@ const carryOut = async (
 ): Promise<Ended> => {
   const { values, words } = readArguments(command, rest);
   if (values.help === true) return { exitCode: exitCodes.done, out: helpOf(command), err: '' };
-  if (words.length < (command.least ?? 0)) {
-    return { exitCode: exitCodes.usage, out: '', err: helpOf(command) };
+  const least = command.least ?? 0;
+  if (words.length < least) return { exitCode: exitCodes.usage, out: '', err: helpOf(command) };
+  const [surplus] = command.free ? [] : words.slice(least);
+  if (surplus !== undefined) {
+    throw new CommandError(`${command.name}: "${surplus}" is too much.`, exitCodes.usage);
   }
   const quiet = values.json === true;
   const client = createClient(findListener(env));
@@ -71,7 +74,7 @@ export const runCommandLine = async (
   surroundings: Surroundings,
 ): Promise<Ended> => {
   const [first] = args;
-  if (first === undefined || first === '--help' || first === 'help') {
+  if (first === undefined || ['--help', '-h', 'help'].includes(first)) {
     return { exitCode: exitCodes.done, out: overview(), err: '' };
   }
   const found = commandOf(args);

@@ -2,11 +2,14 @@
 
 export type Cell = string | number | boolean | null | undefined;
 
+/** A line stays a line, and a name that a customer chose cannot move the cursor or paint over the table. */
+export const plain = (text: string): string =>
+  text.replace(/\s+/g, ' ').replace(/[\p{Cc}\p{Cf}]/gu, '\u{FFFD}');
+
 const shown = (cell: Cell): string => {
   if (cell === null || cell === undefined) return '-';
   if (typeof cell === 'boolean') return cell ? 'yes' : 'no';
-  // A line of a table stays a line.
-  return String(cell).replace(/\s+/g, ' ');
+  return plain(String(cell));
 };
 
 /** Rows under their titles; a column of numbers alone stands to the right. */

@@ -10,7 +10,7 @@ import { runCommandLine } from '../../api/cli/run.ts';
 import { facts, span, table } from '../../api/cli/table.ts';
 import { type Ops, startOps } from '../support/ops.ts';
 import { opsToken } from '../support/settings.ts';
-import { type Customer, type Stack, startStack } from '../support/stack.ts';
+import { type Customer, eventually, type Stack, startStack } from '../support/stack.ts';
 
 let stack: Stack;
 let ops: Ops;
@@ -152,6 +152,56 @@ test.serial('channels, switches, processes, books and messages', async (t) => {
   t.regex((await run('capacity')).out, /nothing/);
 });
 
+test.serial('an order is stopped, countries and the guard are set', async (t) => {
+  await bury('whatsapp.send', 60);
+  const begun = JSON.parse((await run('redrive whatsapp.send --rate 2 --no-wait --json')).out);
+  t.is((await run(`stop ${begun.run.id}`)).out, 'It stops.\n');
+  t.is((await run(`stop ${customer.accountId}`)).exitCode, 1);
+  await eventually(t, async () => {
+    const purged = await run('purge whatsapp.send --yes');
+    return purged.exitCode === 0 ? true : undefined;
+  });
+  t.is((await run('countries de,FR')).out, 'DE, FR\n');
+  t.is((await run('countries UK')).exitCode, 1);
+  t.is((await run('countries default')).out, 'all\n');
+  t.is((await run('guard shadow')).out, 'shadow\n');
+  t.is((await run('guard default')).out, 'enforce\n');
+  const missing = await run('redrive whatsapp.send --id 0123456789abcdef');
+  t.is(missing.exitCode, 1);
+  t.regex(missing.out, /1 of 1 named letters were not there/);
+});
+
+test.serial(
+  'a credit whose answer is lost can be asked for again, and says when it was booked before',
+  async (t) => {
+    const id = customer.accountId;
+    const lost = await run(`credit ${id} 1`, {
+      env: { OPS_URL: 'http://127.0.0.1:9', OPS_TOKEN: opsToken },
+    });
+    t.is(lost.exitCode, 3);
+    const [, reference = ''] = /--reference (cli-[0-9a-f-]{36})/.exec(lost.err) ?? [];
+    t.regex((await run(`credit ${id} 1 --reference ${reference}`)).out, /^booked/);
+    t.regex((await run(`credit ${id} 1 --reference ${reference}`)).out, /^was booked before/);
+    for (const amount of ['0x10', '1e3', '1,5', 'Infinity']) {
+      t.is((await run(`credit ${id} ${amount}`)).exitCode, 2, amount);
+    }
+  },
+);
+
+test('names that customers chose cannot speak to the terminal', (t) => {
+  const shown = table(['NAME'], [['a\u001b[2Jb\u009b1m\u202ec\nd']]);
+  t.is(shown, 'NAME\na\u{FFFD}[2Jb\u{FFFD}1m\u{FFFD}c d\n');
+});
+
+test.serial('a reader that has read enough is no error', async (t) => {
+  const main = resolve(import.meta.dirname, '../../api/cli/main.ts');
+  const env = { PATH: process.env.PATH ?? '', OPS_URL: `${ops.url}/`, OPS_TOKEN: opsToken };
+  const command = `"${process.execPath}" "${main}" queues --json | true; echo "\${PIPESTATUS[0]}"`;
+  const { stdout, stderr } = await promisify(execFile)('bash', ['--norc', '-c', command], { env });
+  t.is(stdout, '0\n');
+  t.is(stderr, '');
+});
+
 test.serial('help, and what is not understood', async (t) => {
   const help = await run('--help');
   t.is(help.exitCode, 0);
@@ -171,6 +221,16 @@ test.serial('help, and what is not understood', async (t) => {
   t.regex((await run('redrive --help')).out, /--rate/);
   t.is((await run('redrive')).exitCode, 2);
   t.is((await run('dance')).exitCode, 2);
+  t.is((await run('-h')).exitCode, 0);
+  t.regex((await run('redrive -h')).out, /--rate/);
+  for (const much of [
+    'redrive whatsapp.send telegram.send',
+    'queues all',
+    'suspend a b --reason x',
+  ]) {
+    t.is((await run(much)).exitCode, 2, much);
+  }
+  t.is((await run('queues', { env: { OPS_URL: ops.url } })).exitCode, 3);
   t.is((await run('queues --loud')).exitCode, 2);
   t.is((await run('dead list whatsapp.send --limit many')).exitCode, 2);
 });
