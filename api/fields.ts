@@ -50,8 +50,16 @@ export const timestamp = () =>
 
 export const nullableTimestamp = () => nullable(timestamp());
 
-export const email = () =>
+/** Text that is kept as it was typed: half a surrogate pair cannot be, and all such halves would be alike. */
+const typed = () =>
   text()
+    .custom((value: string, helpers) =>
+      value.isWellFormed() ? value : helpers.error('string.unicode'),
+    )
+    .messages({ 'string.unicode': 'must be valid Unicode' });
+
+export const email = () =>
+  typed()
     .email({ tlds: false })
     .max(254)
     .description('E-mail address, up to 254 characters.')
@@ -59,7 +67,7 @@ export const email = () =>
     .messages({ 'string.email': 'must be an e-mail address' });
 
 export const password = () =>
-  text().min(8).max(128).description('Password, 8 to 128 characters, taken as typed.');
+  typed().min(8).max(128).description('Password, 8 to 128 characters, taken as typed.');
 
 export const mode = () => oneOf('live', 'test').description('live goes out; test is the sandbox.');
 

@@ -56,6 +56,18 @@ test('an account is made, its keys are shown once, and both work', async (t) => 
   t.is((await session.post('/v1/clients/signup-secret', undefined)).error.code, 'NOT_FOUND');
 });
 
+test('half a character is refused, since all halves would be one address and one password', async (t) => {
+  const half = '\ud800';
+  for (const wrong of [{ email: `${half}@tessera.example` }, { password: half.repeat(12) }]) {
+    const { answer } = await register(wrong);
+    t.is(answer.error.code, 'VALIDATION_ERROR');
+    t.deepEqual(answer.error.details, [
+      { field: Object.keys(wrong)[0], issue: 'must be valid Unicode' },
+    ]);
+  }
+  t.is((await register({ password: '😀'.repeat(64) })).answer.status, 200);
+});
+
 test('the first keys go to one of many who ask at once', async (t) => {
   const { session } = await loggedIn();
   const asked = await Promise.all(
