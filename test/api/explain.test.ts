@@ -95,7 +95,11 @@ type Plan = {
 };
 
 /** These have a handful of rows in all. */
-const tiny = new Set(['switches', 'rollup_state', 'rollup_heard', 'account_prices', 'prices']);
+const tiny = new Set([
+  ...['switches', 'rollup_state', 'rollup_heard', 'account_prices', 'prices'],
+  // Read by every process on its own beat, whoever calls.
+  ...['revocation_epochs', 'platform_settings'],
+]);
 
 const wrongWith = ({ select_type, table, type, key, Extra }: Plan): string | undefined => {
   // Adding up what UNION ALL found, nothing to read, or a table that is always tiny.
