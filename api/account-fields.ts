@@ -24,12 +24,20 @@ const webhookState = () =>
   object({
     status: oneOf('active', 'failing', 'paused', 'disabled').description(
       'failing: nothing was taken since failing_since. paused: it asked for time with Retry-After. ' +
-        'disabled: nothing is sent and events are held until webhook_url is set again.',
+        'disabled: events are held until webhook_url is set again; one that was failing gets one event a day, ' +
+        'and goes on when it takes it.',
     ),
     disabled_reason: nullable(oneOf('gone', 'failing', 'unsafe_address')).description(
       'gone: it answered 410. failing: it took nothing for five days. unsafe_address: it is not public.',
     ),
     failing_since: nullableTimestamp(),
+    failures: integer().min(0).description('Attempts that failed since then.'),
+    disables_at: nullable(
+      timestamp().description(
+        'When it will be disabled, at the earliest, unless it takes something before.',
+      ),
+    ),
+    disabled_at: nullableTimestamp(),
     paused_until: nullableTimestamp(),
     replay: nullable(
       object({

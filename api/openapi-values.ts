@@ -32,6 +32,7 @@ export const exampleValues: Record<string, readonly unknown[]> = {
   new_password: ['another horse, another battery'],
   turnstile_token: ['0.mF74FV8wEufAWhIGrHlxbNeWzQTxZNQj'],
   ...{ disabled_reason: [null], failing_since: [null], paused_until: [null], finished_at: [null] },
+  ...{ failures: [0], disables_at: [null], disabled_at: [null] },
   ...{ started_at: [at('00:00')], total: [12], released: [12] },
   ...{ webhook_url: ['https://api.example.com/tessera'], spend_cap_hourly: [25] },
   webhook_secret: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'],

@@ -45,4 +45,4 @@ export const eventExamples = (openapi: Json): string =>
   );
 
 export const retryText = (): string =>
-  `The first attempt is made at once, the others after ${waitsMs.map(windowText).join(', ')}: ${waitsMs.length + 1} attempts within ${windowText(deliverWithinMs)}. ${code('Retry-After')} is obeyed. An endpoint that took nothing for ${windowText(giveUp.afterMs)}, through ${giveUp.failures} attempts on ${giveUp.days} days at least, is given up; what is held for it goes out when you set the address again.`;
+  `The first attempt is made at once, the others after ${waitsMs.map(windowText).join(', ')}: ${waitsMs.length + 1} attempts within ${windowText(deliverWithinMs)}. ${code('Retry-After')} is obeyed. An endpoint that took nothing for ${windowText(giveUp.afterMs)}, through ${giveUp.failures} attempts on ${giveUp.days} days at least, is given up: what comes is held, and one event a day is tried. It all goes out when that one is taken, or when you set the address again. An endpoint that answered 410 is not called again before you set it.`;

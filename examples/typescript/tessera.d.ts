@@ -4489,7 +4489,7 @@ export type operations = {
               /** @description How webhook_url fares; null: none is set. */
               webhook: ({
                 /**
-                 * @description failing: nothing was taken since failing_since. paused: it asked for time with Retry-After. disabled: nothing is sent and events are held until webhook_url is set again.
+                 * @description failing: nothing was taken since failing_since. paused: it asked for time with Retry-After. disabled: events are held until webhook_url is set again; one that was failing gets one event a day, and goes on when it takes it.
                  * @enum {string}
                  */
                 status: "active" | "failing" | "paused" | "disabled";
@@ -4503,6 +4503,18 @@ export type operations = {
                  * @description Time in UTC (RFC 3339).
                  */
                 failing_since: string | null;
+                /** @description Attempts that failed since then. */
+                failures: number;
+                /**
+                 * Format: date-time
+                 * @description When it will be disabled, at the earliest, unless it takes something before.
+                 */
+                disables_at: string | null;
+                /**
+                 * Format: date-time
+                 * @description Time in UTC (RFC 3339).
+                 */
+                disabled_at: string | null;
                 /**
                  * Format: date-time
                  * @description Time in UTC (RFC 3339).
@@ -4704,7 +4716,7 @@ export type operations = {
               /** @description How webhook_url fares; null: none is set. */
               webhook: ({
                 /**
-                 * @description failing: nothing was taken since failing_since. paused: it asked for time with Retry-After. disabled: nothing is sent and events are held until webhook_url is set again.
+                 * @description failing: nothing was taken since failing_since. paused: it asked for time with Retry-After. disabled: events are held until webhook_url is set again; one that was failing gets one event a day, and goes on when it takes it.
                  * @enum {string}
                  */
                 status: "active" | "failing" | "paused" | "disabled";
@@ -4718,6 +4730,18 @@ export type operations = {
                  * @description Time in UTC (RFC 3339).
                  */
                 failing_since: string | null;
+                /** @description Attempts that failed since then. */
+                failures: number;
+                /**
+                 * Format: date-time
+                 * @description When it will be disabled, at the earliest, unless it takes something before.
+                 */
+                disables_at: string | null;
+                /**
+                 * Format: date-time
+                 * @description Time in UTC (RFC 3339).
+                 */
+                disabled_at: string | null;
                 /**
                  * Format: date-time
                  * @description Time in UTC (RFC 3339).
@@ -4973,7 +4997,7 @@ export type operations = {
               /** @description How webhook_url fares; null: none is set. */
               webhook: ({
                 /**
-                 * @description failing: nothing was taken since failing_since. paused: it asked for time with Retry-After. disabled: nothing is sent and events are held until webhook_url is set again.
+                 * @description failing: nothing was taken since failing_since. paused: it asked for time with Retry-After. disabled: events are held until webhook_url is set again; one that was failing gets one event a day, and goes on when it takes it.
                  * @enum {string}
                  */
                 status: "active" | "failing" | "paused" | "disabled";
@@ -4987,6 +5011,18 @@ export type operations = {
                  * @description Time in UTC (RFC 3339).
                  */
                 failing_since: string | null;
+                /** @description Attempts that failed since then. */
+                failures: number;
+                /**
+                 * Format: date-time
+                 * @description When it will be disabled, at the earliest, unless it takes something before.
+                 */
+                disables_at: string | null;
+                /**
+                 * Format: date-time
+                 * @description Time in UTC (RFC 3339).
+                 */
+                disabled_at: string | null;
                 /**
                  * Format: date-time
                  * @description Time in UTC (RFC 3339).
@@ -9415,7 +9451,7 @@ export type operations = {
                   at: string;
                   /** @description HTTP status; null: there was no answer. */
                   status: number | null;
-                  /** @description Why it did not count as delivered. */
+                  /** @description Why it did not count as delivered. our_network: the fault was ours; the attempt is made again and counts for nothing. */
                   reason: string | null;
                   duration_ms: number;
                 })[];

@@ -6,18 +6,18 @@ import { second } from '../kernel/clock.ts';
 import type { Log } from '../kernel/log.ts';
 import { describeError } from '../kernel/redact.ts';
 import type { Sealer } from '../kernel/secrets.ts';
-import { createAttempt, createSigningKeys } from './attempt.ts';
+import { type Attempt, createAttempt, createSigningKeys } from './attempt.ts';
 import type { Delivery } from './delivery.ts';
 import { createEgress } from './egress.ts';
 import type { Endpoint } from './endpoint-store.ts';
 import type { Endpoints } from './endpoints.ts';
-import { createGate } from './gate.ts';
-import { createLanes, type Lane } from './lanes.ts';
+import { createGate, type Gate } from './gate.ts';
+import { createLanes, type Lane, type Lanes } from './lanes.ts';
 import { createPace } from './pace.ts';
 import { createPutAway } from './put-away.ts';
 import { createRecorder } from './record.ts';
 import { createRefill } from './refill.ts';
-import { createRunner } from './run.ts';
+import { createRunner, type Runner } from './run.ts';
 import type { WebhookStore } from './store.ts';
 import type { Place } from './work-store.ts';
 
@@ -39,6 +39,8 @@ const takeMost = 200;
 const spareMs = 15 * second;
 
 export type Deliverer = Chore & {
+  /** One attempt past all windows, for whoever writes down what it comes to. */
+  attempt: Attempt;
   /** Something may be due: looks at once. */
   kick(): void;
   /** Resolves when more may be taken in hand. */
@@ -88,12 +90,33 @@ const createParts = (deps: DeliverDeps) => {
   };
 };
 
-/** Several processes share the work by leases in MySQL; what each has learnt of endpoints it keeps to itself. */
+const createPlace =
+  (given: {
+    gate: Gate;
+    lanes: Lanes;
+    runner: Runner;
+    clock: Clock;
+    leaseMs: number;
+    stopped(): boolean;
+  }): Deliverer['place'] =>
+  (endpoint, type) => {
+    const { gate, lanes, runner, clock, leaseMs, stopped } = given;
+    if (stopped()) return { kind: 'due' };
+    const lane = lanes.at(endpoint.accountId);
+    const refused = gate.room(endpoint) === 0 && (lane === undefined || runner.isFull(lane));
+    if (refused && !endpoint.disabled && type !== 'webhook.test') return { kind: 'waiting' };
+    return { kind: 'leased', until: clock.now() + leaseMs };
+  };
+
+/**
+ * Several processes share the work by leases in MySQL; what each has learnt of endpoints it keeps to itself, so that an
+ * endpoint may have as many attempts at once from each of them.
+ */
 export const createDeliverer = (deps: DeliverDeps): Deliverer => {
   const { webhooks, clock, log, timeoutMs } = deps;
   const leaseMs = timeoutMs + spareMs;
   const parts = createParts(deps);
-  const { gate, lanes, recorder, putAway } = parts;
+  const { lanes, recorder, putAway } = parts;
   let timer: NodeJS.Timeout | undefined;
   let stopping = false;
   const stopped = (): boolean => stopping;
@@ -145,15 +168,10 @@ export const createDeliverer = (deps: DeliverDeps): Deliverer => {
 
   return {
     offer,
+    attempt: parts.attempt,
     kick: looking.kick,
     ready: pace.ready,
-    place: (endpoint, type) => {
-      if (stopping) return { kind: 'due' };
-      const lane = lanes.at(endpoint.accountId);
-      const refused = gate.room(endpoint) === 0 && (lane === undefined || runner.isFull(lane));
-      if (refused && !endpoint.disabled && type !== 'webhook.test') return { kind: 'waiting' };
-      return { kind: 'leased', until: clock.now() + leaseMs };
-    },
+    place: createPlace({ ...parts, ...deps, runner, leaseMs, stopped }),
     start: () => {
       stopping = false;
       timer = setInterval(tick, pollMs);

@@ -9,6 +9,7 @@ import type { Delivery } from './delivery.ts';
 import type { EndpointState } from './endpoint-store.ts';
 import { publicEventId } from './render.ts';
 import type { Replay } from './replay-store.ts';
+import { givenUpAt } from './rules.ts';
 import type { DeliveryFilter, WebhookStore } from './store.ts';
 
 type Deps = { webhooks: WebhookStore; announcer: Announcer; clock: Clock };
@@ -118,6 +119,9 @@ export const endpointView = async (
     status,
     disabled_reason: state.disabledReason,
     failing_since: isoOrNull(state.failingSince),
+    failures: state.failures,
+    disables_at: isoOrNull(status === 'disabled' ? null : givenUpAt(state)),
+    disabled_at: isoOrNull(state.disabledAt),
     paused_until: status === 'paused' ? isoOrNull(state.pausedUntil) : null,
     replay: replayView(replay),
   };

@@ -24,6 +24,10 @@ export const isGivenUp = ({ failingSince, failures, failingDays }: Failing, now:
   failures >= giveUp.failures &&
   failingDays >= giveUp.days;
 
+/** When an endpoint that goes on failing is given up, at the earliest, ms; null for one that is in no trouble. */
+export const givenUpAt = ({ failingSince }: Failing): number | null =>
+  failingSince === null ? null : failingSince + giveUp.afterMs;
+
 const jitter = 0.2;
 /** Retry-After is obeyed up to here. */
 const retryAfterMostMs = 6 * hour;

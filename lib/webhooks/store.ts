@@ -10,6 +10,7 @@ import {
   toDelivery,
 } from './delivery.ts';
 import { createEndpointStore } from './endpoint-store.ts';
+import { createProbeStore } from './probe-store.ts';
 import type { Leg } from './render.ts';
 import { createReplayStore } from './replay-store.ts';
 import { createWorkStore } from './work-store.ts';
@@ -128,4 +129,5 @@ export const createWebhookStore = (db: Database) => ({
   ...createWorkStore(db),
   ...createEndpointStore(db),
   ...createReplayStore(db),
+  ...createProbeStore(db),
 });
