@@ -97,22 +97,19 @@ test.serial('an endpoint that said it is gone is not called again', async (t) =>
 test.serial(
   'of several workers one probes, and what was released meanwhile stays so',
   async (t) => {
-    let inHand = 0;
-    const receiver = await receive(async (response) => {
-      inHand += 1;
-      await stack.api.webhooks.enable(customer.accountId, clock.now());
-      await eventually(t, () => inHand >= 3 || undefined);
+    const receiver = await receive(async (response, call) => {
+      // While the probe is under way, its owner sets the address again.
+      if (call === 1) await stack.api.webhooks.enable(customer.accountId, clock.now());
       response.writeHead(500).end();
     });
     const { customer, ids } = await givenUp(t, receiver.url, 'failing');
     clock.forward(day + minute);
     await Promise.all([probe(), probe(), probe()]);
+    const times = (id: string | undefined) =>
+      receiver.calls.map(idOf).filter((each) => each === id).length;
+    await eventually(t, () => times(ids[0]) === 2 || undefined);
+    await eventually(t, () => times(ids[1]) === 1 || undefined);
     t.deepEqual(await deliveriesOf(customer, 'status=held'), [], 'nothing stays held behind it');
-    t.is(
-      receiver.calls.map(idOf).filter((id) => id === ids[0]).length,
-      2,
-      'a probe and the replay',
-    );
     receiver.close();
   },
 );
