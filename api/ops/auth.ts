@@ -14,7 +14,7 @@ export const loginPath = '/ops/login';
 /** Somebody who passed; `csrf` is what the forms of a browser must carry, undefined for a bearer. */
 export type OpsCaller = { actor: string; csrf: string | undefined };
 
-const actorPattern = /^[\w .@+-]{1,60}$/;
+const actorPattern = /^[\p{L}\p{M}\p{N}_ .@+-]{1,60}$/u;
 
 /** A name as people wrote it, when it can stand in the audit log. */
 export const readActor = (name: unknown): string | undefined =>

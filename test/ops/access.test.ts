@@ -98,6 +98,11 @@ test('a browser gets the form with its 401, logs in, and holds a cookie no scrip
   const session = await ops.call('/ops/api/session', { headers: { cookie: await logIn() } });
   t.is(session.data.actor, 'Ada Ops');
   t.is(session.data.csrf.length, 64);
+  const zoe = await ops.call('/ops/login', form({ actor: 'Zoë Müller', token: opsToken }));
+  t.is(zoe.status, 303);
+  const hers = zoe.headers.get('set-cookie')?.split(';')[0] ?? '';
+  const named = await ops.call('/ops/api/session', { headers: { cookie: hers } });
+  t.is(named.data.actor, 'Zoë Müller');
 });
 
 test('a write with the cookie alone, or from elsewhere, is refused', async (t) => {
