@@ -78,6 +78,9 @@ inBrowser(
     await eventually(t, async () => ((await tile(page, 'Retrying')) > before ? true : undefined));
 
     await page.getByRole('link', { name: /See the channel/ }).click();
+    await page.waitForSelector(
+      'article:has-text("shared number"):has-text("fails") >> text=/It answers 131000/',
+    );
     const whole = page.locator('article', { hasText: 'WhatsApp as a whole' });
     await whole.locator('input[name=note]').fill('WhatsApp answers nothing but 500');
     await pressAndConfirm(page, 'Pause WhatsApp as a whole', 'Pause');

@@ -37,7 +37,7 @@ const worded = ({ code, class: kind }: Hour['errors'][number]): string =>
   code === 0 ? 'cannot be reached' : `answers ${code} (${classWords[kind] ?? kind})`;
 
 /** What goes wrong as long as calls of the last minutes failed; since the first minute of the row. */
-const errorOf = ({ last_hour: hour }: Channel): SeenChannel['error'] => {
+export const errorOf = ({ last_hour: hour }: Channel): SeenChannel['error'] => {
   if (hour === null) return null;
   const recent = hour.minutes.slice(-recentMinutes);
   const failed = recent.reduce((sum, one) => sum + one.failed, 0);

@@ -1,13 +1,13 @@
 // The channels: how each number and the bot fare, what they are refused with, and pausing them.
 import { channelsNow, pauseChannel, resumeChannel } from '../../routes/channels.ts';
-import { clockTime, count, moment, percent } from '../format.ts';
+import { clockTime, count, counted, moment, percent } from '../format.ts';
 import { type Html, html } from '../html.ts';
 import { consoleForm, opsPage, type Visit } from '../page.ts';
 import { actionForm, askingButton, badge, facts, field, named, type Tone } from '../parts.ts';
 import { type PauseNotes, pauseNotes, pauseOf } from '../paused.ts';
 import type { SeenChannel } from '../problems.ts';
 import { section } from '../section.ts';
-import { type Channel, classWords, nameOf } from '../seen.ts';
+import { type Channel, classWords, errorOf, nameOf } from '../seen.ts';
 
 const tones: Record<Channel['status'], Tone> = {
   ...{ ok: 'good', degraded: 'warn', paused: 'warn', down: 'bad' },
@@ -69,12 +69,19 @@ const broken = (one: Channel): string => {
   return one.breaker.state === 'unknown' ? '–' : `open: ${one.breaker.state}, calls are held back`;
 };
 
+/** What the calls of the last minutes say stands before what the breaker has not noticed. */
+const stateBadge = (one: Channel, error: SeenChannel['error'], whole: boolean): Html => {
+  if (whole && one.status === 'paused') return badge('warn', 'paused with all');
+  if (one.status === 'ok' && error) return badge(error.most ? 'bad' : 'warn', 'fails');
+  return badge(tones[one.status], one.status.replace('_', ' '));
+};
+
 const card = (one: Channel, target: Target, csrf: string | undefined, whole: boolean): Html => {
   const { last_hour: hour } = one;
-  const status =
-    whole && one.status === 'paused' ? 'paused with all' : one.status.replace('_', ' ');
+  const error = one.status === 'paused' ? null : errorOf(one);
   const ownPause = pauseForm(target, csrf);
-  return html`<article class="card" data-key="${one.id}"><h2>${nameOf(one)} ${badge(tones[one.status], status)}</h2>
+  return html`<article class="card" data-key="${one.id}"><h2>${nameOf(one)} ${stateBadge(one, error, whole)}</h2>
+${error && html`<p class="why bad">It ${error.what} since ${error.since}: ${count(error.failed)} of ${counted(error.calls, 'call')} failed in the last three minutes.</p>`}
 ${whole ? '' : pausedLine(target.paused)}
 ${facts([
   ...(one.since === null ? [] : ([['In this state since', moment(one.since)]] as const)),
