@@ -60,7 +60,8 @@ export const accountForms = [
       ...(reference === '' ? {} : { reference }),
     };
     const done = await run(creditOne, { params, body: asked });
-    return `Booked as ${done.reference}. The balance is ${usd(done.account.balance)}.`;
+    const booked = done.booked ? 'Booked' : 'Nothing changed: it was booked before';
+    return `${booked} as ${done.reference}. The balance is ${usd(done.account.balance)}.`;
   }),
   accountForm('price', 'Sets an account’s own price.', async ({ run }, form, params) => {
     const price = textOf(form, 'price') === '' ? null : amountOf(form, 'price');
