@@ -2011,7 +2011,7 @@ export type operations = {
                */
               verified_at: string | null;
               /** @enum {string|null} */
-              failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "not_delivered" | "deadline" | null;
+              failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "telegram_outcome_unknown" | "not_delivered" | "deadline" | null;
               /** @description The code went out over Telegram. */
               fallback_used: boolean;
             };
@@ -6810,7 +6810,7 @@ export type operations = {
                    */
                   verified_at: string | null;
                   /** @enum {string|null} */
-                  failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "not_delivered" | "deadline" | null;
+                  failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "telegram_outcome_unknown" | "not_delivered" | "deadline" | null;
                   /** @description The code went out over Telegram. */
                   fallback_used: boolean;
                   /** @description Price frozen when it was sent, USD. */
@@ -7013,7 +7013,7 @@ export type operations = {
                    */
                   verified_at: string | null;
                   /** @enum {string|null} */
-                  failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "not_delivered" | "deadline" | null;
+                  failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "telegram_outcome_unknown" | "not_delivered" | "deadline" | null;
                   /** @description The code went out over Telegram. */
                   fallback_used: boolean;
                   /** @description Price frozen when it was sent, USD. */
@@ -7324,7 +7324,7 @@ export type operations = {
                  */
                 verified_at: string | null;
                 /** @enum {string|null} */
-                failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "not_delivered" | "deadline" | null;
+                failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "telegram_outcome_unknown" | "not_delivered" | "deadline" | null;
                 /** @description The code went out over Telegram. */
                 fallback_used: boolean;
                 /** @description Price frozen when it was sent, USD. */
@@ -12911,7 +12911,7 @@ export type operations = {
             /** Format: date-time */
             verified_at: string | null;
             /** @enum {string|null} */
-            failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "not_delivered" | "deadline" | null;
+            failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "telegram_outcome_unknown" | "not_delivered" | "deadline" | null;
             /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
             sequence: number;
           };
@@ -13009,7 +13009,7 @@ export type operations = {
             /** Format: date-time */
             verified_at: string | null;
             /** @enum {string|null} */
-            failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "not_delivered" | "deadline" | null;
+            failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "telegram_outcome_unknown" | "not_delivered" | "deadline" | null;
             /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
             sequence: number;
           };
@@ -13107,7 +13107,7 @@ export type operations = {
             /** Format: date-time */
             verified_at: string | null;
             /** @enum {string|null} */
-            failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "not_delivered" | "deadline" | null;
+            failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "telegram_outcome_unknown" | "not_delivered" | "deadline" | null;
             /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
             sequence: number;
           };
@@ -13205,7 +13205,7 @@ export type operations = {
             /** Format: date-time */
             verified_at: string | null;
             /** @enum {string|null} */
-            failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "not_delivered" | "deadline" | null;
+            failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "telegram_outcome_unknown" | "not_delivered" | "deadline" | null;
             /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
             sequence: number;
           };
@@ -13303,7 +13303,7 @@ export type operations = {
             /** Format: date-time */
             verified_at: string | null;
             /** @enum {string|null} */
-            failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "not_delivered" | "deadline" | null;
+            failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "telegram_outcome_unknown" | "not_delivered" | "deadline" | null;
             /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
             sequence: number;
           };
@@ -13411,7 +13411,7 @@ export type operations = {
             /** Format: date-time */
             verified_at: string | null;
             /** @enum {string|null} */
-            failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "not_delivered" | "deadline" | null;
+            failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "telegram_outcome_unknown" | "not_delivered" | "deadline" | null;
             /** @enum {string} */
             status: "verified" | "failed" | "expired";
             /** @description From acceptance to this end. */

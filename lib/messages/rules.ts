@@ -20,10 +20,15 @@ export const failureReasons = {
   provider_error: 'The channel failed.',
   telegram_unavailable: 'Telegram failed.',
   outcome_unknown: 'The channel never said whether it took the message.',
+  telegram_outcome_unknown: 'Telegram never said whether it took the message.',
   not_delivered: 'The channel took the message but did not deliver it in time.',
   deadline: 'The request ended before a channel was tried.',
 } as const;
 export type FailureReason = keyof typeof failureReasons;
+
+/** Whether nobody knows if the recipient has the message: neither its key nor its price is given back. */
+export const isUnknown = (reason: string | null): boolean =>
+  reason === 'outcome_unknown' || reason === 'telegram_outcome_unknown';
 
 /** Fixed at admission and never changed. Times are milliseconds, amounts micro-USD. */
 export type Message = {

@@ -14,13 +14,14 @@ import {
   type ChannelName,
   type Facts,
   type FailureReason,
+  isUnknown,
   type Message,
   noFacts,
 } from '../messages/rules.ts';
 import type { MessageStore } from '../messages/store.ts';
 import { toWire } from '../messages/wire.ts';
 import { answerLeg } from './legs.ts';
-import { type Outcome, planChannels } from './rules.ts';
+import { errorOf, type Outcome, planChannels } from './rules.ts';
 import { isSandboxLinked } from './sandbox.ts';
 import type { LiveRef, LiveStore, Waiter } from './store.ts';
 
@@ -142,9 +143,13 @@ export const recordFailed = async (
 ): Promise<void> => {
   const { message, ref, waiter, legs } = delivery;
   const now = deps.clock.now();
-  const failed = await deps.live.fail(ref, now, failure.reason, failure.voidCode);
+  const reasons = [failure.reason, delivery.reason];
+  const unknown = reasons.some(isUnknown);
+  // The Bot API has no receipts that could bring the code to life later, so a recipient who has it may use it.
+  const maybeHeld = reasons.includes('telegram_outcome_unknown');
+  const code = maybeHeld ? 'valid' : failure.voidCode ? 'void' : 'kept';
+  const failed = await deps.live.fail(ref, now, failure.reason, code);
   if (!failed) return tellArrived(deps, delivery);
-  const unknown = [failure.reason, delivery.reason].includes('outcome_unknown');
   const facts: Facts = { ...noFacts, failedAt: now, failureReason: failure.reason };
   const recorded = deps.messages.merge(message, facts).then(async () => {
     // While nobody knows whether it was sent, its key stays with it.
@@ -211,8 +216,8 @@ export const moveOn = async (
   const legs = answerLeg(held.legs, { channel, answer, at: deps.clock.now() });
   const delivery = { ...held, legs };
   const tried = [...delivery.tried, from.channel];
-  const reason =
-    from.reason === 'telegram_unavailable' ? from.reason : (delivery.reason ?? from.reason);
+  const ofFallback = errorOf(from.reason) === 'TELEGRAM_UNAVAILABLE';
+  const reason = ofFallback ? from.reason : (delivery.reason ?? from.reason);
   const linked = !tried.includes('telegram') && (await isLinked(deps, delivery));
   const [next] = planChannels({ linked, reachable: undefined, tried });
   if (next !== undefined) return handOver(deps, delivery, { channel: next, tried, reason });

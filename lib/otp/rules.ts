@@ -104,6 +104,7 @@ export const errorOf = (reason: FailureReason): ErrorCode => {
     case 'recipient_throttled':
       return 'RATE_LIMIT_EXCEEDED';
     case 'telegram_unavailable':
+    case 'telegram_outcome_unknown':
       return 'TELEGRAM_UNAVAILABLE';
     default:
       return 'DELIVERY_FAILED';

@@ -71,16 +71,23 @@ if ARGV[3] ~= '' then redis.call('HSET', KEYS[1], 'lost', ARGV[3]) end
 return 1`;
 
 /**
- * KEYS message, code; ARGV now, reason, void the code (1 or 0), id. Nothing is left to try. Answers 0 when it arrived
- * or was verified all the same, 2 when a channel had taken it, else 1.
+ * KEYS message, code; ARGV now, reason, what becomes of the code (void, kept or valid), id, life ms. Nothing is left to
+ * try. Answers 0 when it arrived or was verified all the same, 2 when a channel had taken it, else 1.
  */
-export const failMessage = `
+export const failMessage = `${validate}
 if redis.call('HEXISTS', KEYS[1], 'ver') == 1 or redis.call('HEXISTS', KEYS[1], 'del') == 1 then return 0 end
 if redis.call('EXISTS', KEYS[1]) == 1 then
   redis.call('HSET', KEYS[1], 'fail', ARGV[1], 'why', ARGV[2])
   redis.call('HDEL', KEYS[1], 'hold')
 end
-if ARGV[3] == '1' and redis.call('HGET', KEYS[2], 'id') == ARGV[4] then redis.call('DEL', KEYS[2]) end
+if ARGV[3] == 'valid' and redis.call('EXISTS', KEYS[1]) == 1 then
+  redis.call('HSETNX', KEYS[1], 'channel', 'telegram')
+  redis.call('HSETNX', KEYS[1], 'acc', ARGV[1])
+  redis.call('HSETNX', KEYS[1], 'exp', tonumber(ARGV[1]) + tonumber(ARGV[5]))
+  redis.call('HDEL', KEYS[1], 'sealed')
+  validate(tonumber(ARGV[1]))
+end
+if ARGV[3] == 'void' and redis.call('HGET', KEYS[2], 'id') == ARGV[4] then redis.call('DEL', KEYS[2]) end
 return redis.call('HEXISTS', KEYS[1], 'acc') == 1 and 2 or 1`;
 
 /** KEYS message; ARGV now, keep ms. Gives the message up unless a channel has or may have it. */

@@ -4,6 +4,7 @@ import { holdMs } from '../billing/rules.ts';
 import type { IdempotencyToken, StoredAnswer } from '../idempotency/store.ts';
 import { fail } from '../kernel/errors.ts';
 import { idTime, newId } from '../kernel/ids.ts';
+import { isUnknown } from '../messages/rules.ts';
 import {
   answerOf,
   inProgress,
@@ -30,7 +31,7 @@ const judgeLive = ({ clock }: SendDeps, id: string, live: LiveMessage): Verdict 
     return live.abandoned ? 'another' : 'wait';
   }
   // Nobody knows whether the recipient has it: a second one goes out only when that code could not be valid any more.
-  const open = failureReason === 'outcome_unknown' && clock.now() < idTime(id) + holdMs;
+  const open = isUnknown(failureReason) && clock.now() < idTime(id) + holdMs;
   return open ? 'wait' : 'another';
 };
 

@@ -11,7 +11,7 @@ import {
 import type { Broker } from '../infra/queue/broker.ts';
 import type { Outcome as JobOutcome, Meta } from '../infra/queue/message.ts';
 import type { EventWire } from '../jobs.ts';
-import { type Facts, type Message, noFacts, type Plan } from '../messages/rules.ts';
+import { type Facts, isUnknown, type Message, noFacts, type Plan } from '../messages/rules.ts';
 import type { MessageStore } from '../messages/store.ts';
 import { fromWire } from '../messages/wire.ts';
 
@@ -47,7 +47,7 @@ const endHold = async (
   { type, data }: EventWire,
   { id, accountId, priceMicros }: Message,
 ): Promise<void> => {
-  if (type !== 'otp.failed' || data.failure_reason === 'outcome_unknown') return;
+  if (type !== 'otp.failed' || isUnknown(String(data.failure_reason))) return;
   await credit.release(accountId, { id, priceMicros }, false);
 };
 

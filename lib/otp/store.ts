@@ -217,8 +217,13 @@ const sendingSide = (redis: RedisClient, keys: Keys) => {
      * No channel is left. Undefined when the message arrived or was verified all the same; else whether a channel had
      * taken it, so that it may still arrive.
      */
-    fail: async (ref: LiveRef, now: number, reason: FailureReason, voidCode: boolean) => {
-      const answer = await fail(pairOf(keys, ref), [now, reason, voidCode ? 1 : 0, ref.id]);
+    fail: async (
+      ref: LiveRef,
+      now: number,
+      reason: FailureReason,
+      code: 'void' | 'kept' | 'valid',
+    ) => {
+      const answer = await fail(pairOf(keys, ref), [now, reason, code, ref.id, codeLifeMs]);
       return answer === 0 ? undefined : { taken: answer === 2 };
     },
   };

@@ -64,6 +64,14 @@ const unavailable = async (
   return done;
 };
 
+/** Nobody knows whether the chat has the message: it is not sent again, and its code may be used. */
+const unknown = async (deps: TelegramDeps, delivery: Delivery): Promise<JobOutcome> => {
+  const reason = 'telegram_outcome_unknown';
+  await deps.live.settleLeg('telegram', delivery.ref, 'failed', reason);
+  await moveOn(deps, delivery, { channel: 'telegram', reason });
+  return done;
+};
+
 /** The chat is gone or has blocked the bot: it is not linked any more, and everything goes on as if it never was. */
 const notLinked = async (deps: TelegramDeps, delivery: Delivery): Promise<JobOutcome> => {
   const { message, ref } = delivery;
@@ -122,7 +130,7 @@ const resume = async (deps: TelegramDeps, delivery: Delivery): Promise<JobOutcom
 const onSending = async (deps: TelegramDeps, delivery: Delivery): Promise<JobOutcome> => {
   const forMs = deps.telegramCallMs + second;
   const state = await awaitLeg(deps, delivery.ref, { channel: 'telegram', forMs });
-  return state === 'accepted' ? resume(deps, delivery) : unavailable(deps, delivery);
+  return state === 'accepted' ? resume(deps, delivery) : unknown(deps, delivery);
 };
 
 /** Whether nobody can use the code any more: the caller has left, or its life has ended over the other channel. */
@@ -192,6 +200,6 @@ export const handleTelegramSend = async (
   }
   const result = await send(deps, claimed, chatId, code);
   if (result.kind === 'accepted') return onAccepted(deps, claimed);
-  if (result.kind === 'unknown') return unavailable(deps, claimed);
+  if (result.kind === 'unknown') return unknown(deps, claimed);
   return onRefused(deps, claimed, result, meta);
 };

@@ -172,6 +172,21 @@ for (const [behaviour, wait] of [
   });
 }
 
+test('Telegram takes a message and never says so: 503, one message, its code verifies, its key stays with it', async (t) => {
+  const phone = stack.phone();
+  await linkTelegram(customer, phone);
+  await phone.behave({ whatsapp: 'unreachable_sync', telegram: 'accept_then_hang' });
+  const once = { 'Idempotency-Key': `unsure-${phone.number}` };
+  const refused = await customer.live.send(phone.number, once);
+  t.is(refused.error.code, 'TELEGRAM_UNAVAILABLE', refused.text);
+  await phone.behave({ telegram: 'ok' });
+  const again = await customer.live.send(phone.number, once);
+  t.is(again.error.code, 'IDEMPOTENCY_KEY_IN_PROGRESS', again.text);
+  const [message, ...others] = await phone.messages();
+  t.deepEqual(others, []);
+  t.is((await customer.live.verify(phone.number, message?.code ?? '')).status, 200);
+});
+
 test('Telegram refuses after a template that is not ready: the fallback’s own failure is told', async (t) => {
   const phone = stack.phone();
   await linkTelegram(customer, phone);

@@ -162,7 +162,7 @@ test('delivered beats failed, whatever came first', async (t) => {
   const recipient = aRecipient();
   const ref = await send(recipient, '321321');
   await live.receipt(ref, 'failed', 1, Date.now());
-  t.deepEqual(await live.fail(ref, Date.now(), 'not_on_channel', true), { taken: true });
+  t.deepEqual(await live.fail(ref, Date.now(), 'not_on_channel', 'void'), { taken: true });
   t.is((await verify(recipient, '321321')).kind, 'none');
   await live.receipt(ref, 'delivered', 2, Date.now());
   t.is((await live.find(ref))?.facts.failedAt, null);
@@ -170,7 +170,7 @@ test('delivered beats failed, whatever came first', async (t) => {
   const other = await send(aRecipient(), '321321');
   await live.receipt(other, 'delivered', 1, Date.now());
   t.is(await live.receipt(other, 'failed', 2, Date.now()), undefined);
-  t.is(await live.fail(other, Date.now(), 'not_on_channel', true), undefined);
+  t.is(await live.fail(other, Date.now(), 'not_on_channel', 'void'), undefined);
 });
 
 test('a caller who waits is told by the first receipt alone', async (t) => {
