@@ -184,7 +184,7 @@ test.serial(
     const { redis, config } = stack.api;
     const keys = await redis.keys(`${config.keyPrefix}*`);
     t.true(keys.length > 10);
-    for (const key of keys.filter((name) => !name.endsWith('keys-epoch'))) {
+    for (const key of keys.filter((name) => !name.endsWith('keys-epochs'))) {
       const left = await redis.pttl(key);
       t.true(left > 0 && left <= 8 * day, `${key} ${left}`);
     }
