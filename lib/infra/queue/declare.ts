@@ -1,10 +1,15 @@
 // Puts the topology on the broker.
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChannelModel } from 'amqplib';
 import type { Job } from '../../jobs.ts';
 import { exchanges, isDeadQueue, type QueuePlan, topologyOf } from './topology.ts';
 
 const codeOf = (error: unknown): unknown => (error as { code?: unknown } | null)?.code;
 const preconditionFailed = 406;
+const resourceLocked = 405;
+
+const turn = 'topology.renewal';
+const turnLookMs = 100;
 
 const open = async (model: ChannelModel) => {
   const channel = await model.createChannel();
@@ -21,6 +26,33 @@ const assertAll = async (model: ChannelModel, queues: readonly QueuePlan[]): Pro
     ),
   );
   await channel.close();
+};
+
+/**
+ * Runs `work` while no other connection of any process does: an exclusive queue is one connection's alone, and goes
+ * with it. Two that delete and declare side by side would delete what the other has just made, and RabbitMQ 3.10 does
+ * not survive the end of a queue whose dead-lettering is still being set up.
+ */
+const inTurn = async (model: ChannelModel, work: () => Promise<void>): Promise<void> => {
+  for (;;) {
+    const channel = await open(model);
+    const taken = await channel.assertQueue(turn, { exclusive: true, durable: false }).then(
+      () => true,
+      (error: unknown) => {
+        if (codeOf(error) !== resourceLocked) throw error;
+        return false;
+      },
+    );
+    if (taken) {
+      try {
+        return await work();
+      } finally {
+        await channel.deleteQueue(turn).catch(() => undefined);
+        await channel.close().catch(() => undefined);
+      }
+    }
+    await sleep(turnLookMs);
+  }
 };
 
 /**
@@ -52,7 +84,7 @@ export const declare = async (model: ChannelModel, jobs: readonly Job[]): Promis
   }
   await assertAll(model, queues).catch(async (error: unknown) => {
     if (codeOf(error) !== preconditionFailed) throw error;
-    await renewOutdated(model, queues);
+    await inTurn(model, () => renewOutdated(model, queues));
     await assertAll(model, queues);
   });
   await Promise.all(
