@@ -148,7 +148,9 @@ test.serial(
     lost.restore();
     await eventually(t, async () => {
       const { data } = await customer.live.get('/v1/clients/limits');
-      return (data.allowances as { balance: { held: number } }).balance.held === 0 ? true : undefined;
+      return (data.allowances as { balance: { held: number } }).balance.held === 0
+        ? true
+        : undefined;
     });
   },
 );
