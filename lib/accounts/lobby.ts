@@ -30,8 +30,11 @@ const createTurns = (perTurn: number) => {
     });
 };
 
-/** A lobby in which `atOnce` pieces of work run and `waitingMax` wait. */
-export const createLobby = (atOnce: number, waitingMax: number): Lobby => {
+/**
+ * A lobby in which `atOnce` pieces of work run and `waitingMax` wait. While others wait, a place
+ * rests `rest` times as long as its last piece took: at 1 they take half of the time at most, however many they are.
+ */
+export const createLobby = (atOnce: number, waitingMax: number, { rest = 0 } = {}): Lobby => {
   let running = 0;
   const waiting: (() => void)[] = [];
   const turned = createTurns(turnedAwayPerTurn);
@@ -58,10 +61,13 @@ export const createLobby = (atOnce: number, waitingMax: number): Lobby => {
   return {
     enter: async (work) => {
       await place();
+      const startedAt = performance.now();
       try {
         return await work();
       } finally {
-        leave();
+        const pause = waiting.length > 0 ? rest * (performance.now() - startedAt) : 0;
+        if (pause > 0) setTimeout(leave, pause);
+        else leave();
       }
     },
     waiting: () => waiting.length,

@@ -7,6 +7,8 @@ import { hashPrefix } from './rules.ts';
 const waitingMax = 64;
 // One is hashed while the next is looked up.
 const loginsAtOnce = 2;
+/** A core is not hashing for longer than half of the time: it has codes to send. */
+const hashRest = 1;
 const idleMs = 30_000;
 // About a tenth of a contended core: 200 logins at once leave the time of a send as it was.
 const niceness = 10;
@@ -57,7 +59,7 @@ export const createPasswords = (): Passwords => {
     niceIncrement: process.platform === 'linux' ? niceness : 0,
   });
   const logins = createLobby(loginsAtOnce, waitingMax);
-  const hashes = createLobby(1, waitingMax);
+  const hashes = createLobby(1, waitingMax, { rest: hashRest });
   const run = <T>(name: 'hash' | 'verify' | 'derive', task: unknown) =>
     hashes.enter(() => thread.run(task, { name }) as Promise<T>);
   const hash = (password: string) => run<string>('hash', password);

@@ -1,5 +1,6 @@
 // The lobby before logins: who is let in when, who is turned away, and that turning away leaves room for the rest.
 import test from 'ava';
+import sinon from 'sinon';
 import { createLobby } from '../../lib/accounts/lobby.ts';
 
 /** Work that ends when it is told to, and says in which order it began. */
@@ -19,7 +20,7 @@ const createWork = () => {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-test('so many are in at once, the rest comes in the order of arrival', async (t) => {
+test.serial('so many are in at once, the rest comes in the order of arrival', async (t) => {
   const lobby = createLobby(2, 3);
   const { begun, work, end } = createWork();
   const all = [1, 2, 3, 4, 5].map((name) => lobby.enter(work(name)));
@@ -39,28 +40,33 @@ test('so many are in at once, the rest comes in the order of arrival', async (t)
   t.deepEqual(await Promise.all([...all, late]), [1, 2, 3, 4, 5, 6]);
 });
 
-test('work that fails leaves its place, too', async (t) => {
+test.serial('work that fails leaves its place, too', async (t) => {
   const lobby = createLobby(1, 1);
   await t.throwsAsync(lobby.enter(() => Promise.reject(new Error('no'))));
   t.is(await lobby.enter(() => Promise.resolve('next')), 'next');
   t.is(lobby.waiting(), 0);
 });
 
-test('whoever does not fit in is told to come back, and not all at the same time', async (t) => {
-  const lobby = createLobby(1, 2);
-  const { work } = createWork();
-  const waits = new Set<unknown>();
-  for (let visitor = 0; visitor < 3; visitor++) void lobby.enter(work(visitor));
-  const refused = await Promise.allSettled(Array.from({ length: 100 }, () => lobby.enter(work(9))));
-  for (const one of refused) {
-    const { reason } = one as PromiseRejectedResult;
-    t.is(reason.code, 'SERVICE_UNAVAILABLE');
-    waits.add(reason.extras.retry_after_seconds);
-  }
-  t.deepEqual([...waits].sort(), [2, 3, 4, 5]);
-});
+test.serial(
+  'whoever does not fit in is told to come back, and not all at the same time',
+  async (t) => {
+    const lobby = createLobby(1, 2);
+    const { work } = createWork();
+    const waits = new Set<unknown>();
+    for (let visitor = 0; visitor < 3; visitor++) void lobby.enter(work(visitor));
+    const refused = await Promise.allSettled(
+      Array.from({ length: 100 }, () => lobby.enter(work(9))),
+    );
+    for (const one of refused) {
+      const { reason } = one as PromiseRejectedResult;
+      t.is(reason.code, 'SERVICE_UNAVAILABLE');
+      waits.add(reason.extras.retry_after_seconds);
+    }
+    t.deepEqual([...waits].sort(), [2, 3, 4, 5]);
+  },
+);
 
-test('between those who are turned away the event loop goes on', async (t) => {
+test.serial('between those who are turned away the event loop goes on', async (t) => {
   const lobby = createLobby(1, 0);
   const { work } = createWork();
   void lobby.enter(work(0));
@@ -79,3 +85,30 @@ test('between those who are turned away the event loop goes on', async (t) => {
   const steps = seen.map((count, at) => count - (seen[at - 1] ?? 0));
   t.true(Math.max(...steps) <= 4, `${steps}`);
 });
+
+test.serial(
+  'while others wait a place rests behind its work, and what is done is told at once',
+  async (t) => {
+    const clock = sinon.useFakeTimers({ toFake: ['setTimeout', 'performance'] });
+    t.teardown(() => clock.restore());
+    const lobby = createLobby(1, 3, { rest: 1 });
+    const { begun, work, end } = createWork();
+    const all = [1, 2].map((name) => lobby.enter(work(name)));
+    await turn();
+    clock.tick(40);
+    end(1);
+    t.is(await all[0], 1);
+    clock.tick(39);
+    await turn();
+    t.deepEqual(begun, [1]);
+    clock.tick(1);
+    await turn();
+    t.deepEqual(begun, [1, 2]);
+    end(2);
+    await all[1];
+    void lobby.enter(work(3));
+    await turn();
+    t.deepEqual(begun, [1, 2, 3], 'nobody waited: nobody has to');
+    end(3);
+  },
+);
