@@ -130,7 +130,7 @@ export const createDeliverer = (deps: DeliverDeps): Deliverer => {
     { onRoom, onClosed: (_lane, deliveries) => putAway.later(deliveries), stopped },
   );
 
-  const pace = createPace({ running: runner.running, written: recorder.caughtUp });
+  const pace = createPace({ running: parts.gate.proven, written: recorder.caughtUp });
 
   const offer: Deliverer['offer'] = async (deliveries, endpoints) => {
     const away = { parked: [] as Delivery[], held: [] as Delivery[], failed: [] as Delivery[] };

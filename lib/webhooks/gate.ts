@@ -25,6 +25,8 @@ export type Gate = {
   room(endpoint: Endpoint): number;
   /** How many deliveries are worth keeping in memory for it. */
   patience(endpoint: Endpoint): number;
+  /** Attempts under way at endpoints that have shown that they answer; of others nobody knows how long they take. */
+  proven(): number;
   /** Leaves the endpoint alone until then, or until its address is set again. */
   pause(endpoint: Endpoint, until: number): void;
 };
@@ -87,6 +89,7 @@ export const createGate = (clock: Clock): Gate => {
   const open = new Map<Ticket, string>();
 
   return {
+    proven: pools.proven,
     admit: (endpoint, urgent) => {
       const now = clock.now();
       const entry = memory.of(endpoint);

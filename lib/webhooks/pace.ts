@@ -12,13 +12,13 @@ const busyFrom = 0.9;
 const measuredMs = 20;
 /** Attempts that keep a busy process at work. */
 const enough = 64;
-/** Attempts that wait for slow receivers are no work: nobody waits longer than this for them, ms. */
+/** Attempts that hang all the same are no work: nobody waits longer than this for them, ms. */
 const longestMs = 20;
 const stepMs = 2;
 
 export type Utilization = { active: number; idle: number; utilization: number };
 
-/** `running` counts the attempts under way, `written` resolves when what has ended is written, but for a few. */
+/** `running` counts attempts that will soon have ended, `written` resolves when what has ended is written, but for a few. */
 export const createPace = (deps: {
   running(): number;
   written(): Promise<void>;

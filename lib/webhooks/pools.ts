@@ -23,6 +23,8 @@ export type Pools = {
   fits(kind: Kind, origin: string): boolean;
   take(kind: Kind, origin: string): void;
   give(kind: Kind, origin: string, result: Result, now: number): void;
+  /** Attempts under way at endpoints that have shown that they answer. */
+  proven(): number;
 };
 
 const noteAnswer = (origin: Origin, result: Result, now: number): void => {
@@ -57,6 +59,7 @@ export const createPools = (): Pools => {
   };
 
   return {
+    proven: () => running.proven,
     fits: (kind, name) => {
       if (running.proven + running.new + running.slow >= slots) return false;
       if (running[kind] >= poolMost[kind]) return false;

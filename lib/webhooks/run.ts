@@ -30,8 +30,6 @@ export type Runner = {
   isFull(lane: Lane): boolean;
   /** Lets go what may. What cannot, since its endpoint is left alone for now, is handed to `onClosed`. */
   advance(lane: Lane): void;
-  /** Attempts that are under way. */
-  running(): number;
   /** Resolves when all that runs has ended. */
   drain(): Promise<void>;
 };
@@ -72,7 +70,6 @@ export const createRunner = (
 ): Runner => {
   const { gate, lanes, clock, timeoutMs } = deps;
   const open = new Set<Promise<void>>();
-  let running = 0;
   /** Lanes for which there was room at their endpoint, but none in the process. */
   const starved = new Set<Lane>();
 
@@ -84,7 +81,6 @@ export const createRunner = (
 
   const start = (lane: Lane, delivery: Delivery, ticket: Ticket): void => {
     lane.running += 1;
-    running += 1;
     const tracked = attemptOnce(deps, { lane, delivery, ticket, ended }).finally(() =>
       open.delete(tracked),
     );
@@ -121,7 +117,6 @@ export const createRunner = (
 
   const ended = (lane: Lane): void => {
     lane.running -= 1;
-    running -= 1;
     advance(lane);
     given.onRoom(lane);
     if (starved.size > 0) feedStarved();
@@ -133,7 +128,6 @@ export const createRunner = (
   return {
     advance,
     isFull,
-    running: () => running,
     enter: (lane, delivery) => {
       if (given.stopped()) return false;
       if (lane.waiting.length === 0) {
