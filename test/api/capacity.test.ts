@@ -1,9 +1,13 @@
 // Limits and capacity: the document in every state of an account, and requests from asking to the end of a tier.
 import test from 'ava';
+import { listen } from '../../api/listen.ts';
+import { createApiApp } from '../../lib/app.ts';
 import { cancelCapacity, reviewCapacity } from '../../lib/capacity/request.ts';
 import { day } from '../../lib/kernel/clock.ts';
+import { silentLog } from '../../lib/kernel/log.ts';
 import { accountEvent } from '../../lib/messages/events.ts';
 import { tellLeftNews } from '../../lib/messages/news.ts';
+import { createClient } from '../support/client.ts';
 import { listenForEvents } from '../support/events.ts';
 import { createHandClock } from '../support/hand-clock.ts';
 import { aNumber } from '../support/phones.ts';
@@ -262,4 +266,26 @@ test.serial('refusals are shown to their account, and use is counted', async (t)
     return first?.mode === null ? first : undefined;
   });
   t.like(newest, { operation: 'GET /v1/clients/otps/export', dimension: 'account', limit: 6 });
+});
+
+test.serial('an approval holds on every process within seconds', async (t) => {
+  const customer = await stack.customer();
+  const { id } = (await ask(customer)).wrapped.capacity_request;
+  const { config } = stack;
+  const other = await createApiApp({ config, log: silentLog, processName: 'api2', clock });
+  const door = await listen(other);
+  const there = createClient(`http://127.0.0.1:${door.port}`, customer.live.key);
+  const allowed = async () => {
+    const { data } = await there.get('/v1/clients/limits');
+    return (data.effective_policy as { sustained_per_minute: number }).sustained_per_minute;
+  };
+  try {
+    t.is(await allowed(), 300);
+    const given = { accountId: customer.accountId, id, requestId: 'ops', note: null };
+    await reviewCapacity(stack.api, { ...given, perMinute: 1_000 });
+    await eventually(t, async () => ((await allowed()) === 1_000 ? true : undefined), 3_000);
+  } finally {
+    await door.close();
+    await other.close();
+  }
 });
