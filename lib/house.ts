@@ -1,28 +1,8 @@
-import { createEpochStore } from './accounts/epoch-store.ts';
-import { createAccountStore } from './accounts/store.ts';
-import { createCreditStore } from './billing/credit-store.ts';
-import { createFloorStore } from './billing/floor-store.ts';
-import { createLedgerStore } from './billing/ledger-store.ts';
-import { createPaymentStore } from './billing/payment-store.ts';
+// What every process stands on: its sockets, stores, money and pulse, opened together and closed together.
 import { createPoster } from './billing/post.ts';
-import { createPriceStore } from './billing/price-store.ts';
 import { createPrices } from './billing/prices.ts';
 import { createQuotes } from './billing/quote.ts';
-import { createReconcileStore } from './billing/reconcile-store.ts';
-import { createCapacityStore } from './capacity/store.ts';
-import { createThrottles } from './capacity/throttles.ts';
-import { createConnectionStore } from './connections/store.ts';
-import {
-  countHolds,
-  countIdempotency,
-  countJob,
-  countPostings,
-  countSends,
-  countTotp,
-  countVerifies,
-} from './counting.ts';
-import { createReservations } from './idempotency/reservations.ts';
-import { createIdempotency } from './idempotency/store.ts';
+import { countJob, countPostings } from './counting.ts';
 import { createMysql } from './infra/mysql.ts';
 import { isOutage } from './infra/outages.ts';
 import { createBroker } from './infra/queue/broker.ts';
@@ -31,20 +11,7 @@ import { jobs } from './jobs.ts';
 import { type Clock, systemClock } from './kernel/clock.ts';
 import type { Config } from './kernel/config.ts';
 import type { Log } from './kernel/log.ts';
-import { createRecipientKeys, type RecipientKeys } from './kernel/recipients.ts';
-import { createSealer } from './kernel/secrets.ts';
 import { version } from './kernel/version.ts';
-import { createRevocations } from './keys/revocations.ts';
-import { createKeyStore } from './keys/store.ts';
-import { createAdmission } from './limits/admission.ts';
-import { createReadLimiter } from './limits/reads.ts';
-import { createLinkStore } from './links/store.ts';
-import { createAnnouncer } from './messages/announce.ts';
-import { createHistory } from './messages/history.ts';
-import { createNewsStore } from './messages/news-store.ts';
-import { createMessageStore } from './messages/store.ts';
-import { createLiveStore } from './otp/store.ts';
-import { createPlatform } from './platform/overrides.ts';
 import { createAliveFile } from './pulse/alive-file.ts';
 import { watchEngines } from './pulse/engines.ts';
 import { createHeart } from './pulse/heart.ts';
@@ -52,25 +19,7 @@ import { createLines, type Lines } from './pulse/lines.ts';
 import { createMetrics } from './pulse/metrics.ts';
 import { createPulseStore } from './pulse/store.ts';
 import { openTracing } from './pulse/trace.ts';
-import { createPumpingStore } from './pumping/store.ts';
-import { createRecountStore } from './reports/recount-store.ts';
-import { createRollupStore } from './reports/rollup-store.ts';
-import { createReportStore } from './reports/store.ts';
-import { createTotalsStore } from './reports/totals-store.ts';
-import { createRetentionStore } from './retention/store.ts';
-import { createChallengeStore } from './security/challenge-store.ts';
-import { createCredentialStore } from './security/credential-store.ts';
-import { createFactorStore } from './security/factor-store.ts';
-import { createSenderWatch } from './sender/health.ts';
-import { createPauses } from './sender/pauses.ts';
-import { createResolveSender } from './sender/resolve.ts';
-import { createSenderTally } from './sender/tally.ts';
-import { createSessionStore } from './sessions/store.ts';
-import { createSignupStore } from './signup/store.ts';
-import { createAttemptStore } from './totp/attempt-store.ts';
-import { createGuesses } from './totp/guesses.ts';
-import { createTotpStore } from './totp/store.ts';
-import { createWebhookStore } from './webhooks/store.ts';
+import { openStores, phoneKeysOf } from './stores.ts';
 
 export type AppOptions = {
   config: Config;
@@ -81,11 +30,6 @@ export type AppOptions = {
 };
 
 const patienceMs = 10_000;
-
-const phoneKeysOf = ({ phonePepper: [pepper] }: Config): RecipientKeys => {
-  if (!pepper) throw new Error('PHONE_PEPPER is empty');
-  return createRecipientKeys(pepper);
-};
 
 const openLines = (config: Config, log: Log): Lines =>
   createLines({
@@ -124,79 +68,9 @@ const openInfra = async ({ config, log, processName, clock }: Required<AppOption
 
 type Infra = Awaited<ReturnType<typeof openInfra>>;
 
-/** A send: until its worker answers, what a call without an answer takes, and the wait for a receipt. */
-const longestSendMs = (config: Config): number =>
-  config.sendDeadlineMs +
-  config.reachabilityWindowMs +
-  Math.max(config.whatsappTimeoutMs + config.whatsappEchoWaitMs, config.telegramTimeoutMs);
-
-const openStores = (
-  { db, redis, broker, metrics }: Infra,
-  { config, clock, log }: Required<AppOptions>,
-) => {
-  const prefix = config.keyPrefix;
-  const connections = createConnectionStore(db);
-  const prices = createPriceStore(db);
-  const revocations = createRevocations({ redis, prefix, store: createEpochStore(db), log });
-  const sealer = createSealer(config.sealingKeys);
-  return {
-    accounts: createAccountStore(db),
-    signups: createSignupStore(db),
-    challenges: createChallengeStore(db),
-    credentials: createCredentialStore(db),
-    factors: createFactorStore(db),
-    keys: createKeyStore(db),
-    sessions: createSessionStore(db),
-    ...{ connections, revocations, sealer },
-    links: createLinkStore({ db, redis, prefix }),
-    live: countVerifies(metrics, createLiveStore(redis, prefix)),
-    messages: createMessageStore(db, config.whatsappDeliverySeconds),
-    reservations: createReservations(db, () => clock.now()),
-    history: createHistory(db),
-    idempotency: countIdempotency(
-      metrics,
-      createIdempotency({ redis, prefix, requestMs: longestSendMs(config) }),
-    ),
-    admission: createAdmission({ redis, prefix }),
-    evidence: countHolds(metrics, createPumpingStore(redis, prefix)),
-    reads: createReadLimiter(redis, prefix, {
-      onFailOpen: (name) => {
-        metrics.failOpen.add(name);
-        log.warn({ limit: name }, 'limit decided without redis');
-      },
-    }),
-    recipients: phoneKeysOf(config),
-    announcer: countSends(metrics, createAnnouncer(broker)),
-    ledger: createLedgerStore(db),
-    news: createNewsStore(db),
-    payers: createPaymentStore(db),
-    credit: createCreditStore(redis, prefix),
-    prices,
-    platform: createPlatform({ ...{ db, config, revocations, clock, log } }),
-    books: createReconcileStore(db),
-    floor: createFloorStore(db),
-    reports: createReportStore(db),
-    rollupStore: createRollupStore(db),
-    recounts: createRecountStore(db),
-    retention: createRetentionStore(db),
-    totals: createTotalsStore(db),
-    capacity: createCapacityStore(db),
-    throttles: createThrottles(redis, prefix, log),
-    webhooks: createWebhookStore(db),
-    totp: createTotpStore(db),
-    attempts: countTotp(metrics, createAttemptStore(db)),
-    totpSealer: config.totpKeys.length > 0 ? createSealer(config.totpKeys) : undefined,
-    guesses: createGuesses(redis, prefix),
-    resolveSender: createResolveSender({ config, connections, revocations, sealer, clock }),
-    senders: createSenderWatch({ redis, prefix, clock, log }),
-    pauses: createPauses({ prices, revocations, clock, log }),
-    tally: createSenderTally({ redis, prefix, clock, log }),
-  };
-};
-
 /** What stands between the ledger and those who ask or post. */
 const openMoney = (
-  house: Awaited<ReturnType<typeof openStores>> &
+  house: ReturnType<typeof openStores> &
     Pick<Required<AppOptions>, 'config' | 'clock' | 'log'> &
     Pick<Infra, 'metrics'>,
 ) => {

@@ -1,5 +1,6 @@
 // Credit in Redis: balances as they were last posted, and what open codes hold of them; MySQL is the truth.
-import { defineScript, type RedisClient } from '../infra/redis.ts';
+import type { RedisClient } from '../infra/redis.ts';
+import { defineScript } from '../infra/redis-script.ts';
 import { day, hour, minute } from '../kernel/clock.ts';
 import type { ErrorCode } from '../kernel/errors.ts';
 import type { Plan } from '../messages/rules.ts';

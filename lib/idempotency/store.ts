@@ -1,6 +1,7 @@
 // Idempotency records in Redis: who works on a key, with which message, and the answer once there is one.
 import { randomBytes } from 'node:crypto';
-import { defineScript, type RedisClient, serverClockLua } from '../infra/redis.ts';
+import type { RedisClient } from '../infra/redis.ts';
+import { defineScript, serverClockLua } from '../infra/redis-script.ts';
 import { day, second } from '../kernel/clock.ts';
 import { idempotencyKeyHash, type KeyScope } from './rules.ts';
 

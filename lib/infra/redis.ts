@@ -1,7 +1,8 @@
-// The Redis connection: one client for a single server or a Cluster, its one error for an outage, and typed scripts.
+// The Redis connection: one client for a single server or a Cluster, and its one error for an outage.
 import { Cluster, type ClusterOptions, type Command, Redis, type RedisOptions } from 'ioredis';
 import type { Log } from '../kernel/log.ts';
 import { describeError } from '../kernel/redact.ts';
+import { parseRedisAddress, type RedisAddress } from './redis-address.ts';
 
 /** An ioredis client that also says whether it would take a command right now. */
 export type RedisClient = (Redis | Cluster) & { isReady(): boolean };
@@ -87,31 +88,7 @@ const commonOptions = (settings: RedisSettings): CommonOptions => {
   };
 };
 
-type Address = {
-  host: string;
-  port: number;
-  db: number;
-  login: Pick<RedisOptions, 'username' | 'password' | 'tls'>;
-};
-
-const parseAddress = (text: string): Address => {
-  const url = new URL(text);
-  if (url.protocol !== 'redis:' && url.protocol !== 'rediss:') {
-    throw new TypeError('a Redis address must start with redis:// or rediss://');
-  }
-  return {
-    host: url.hostname.replace(/^\[|\]$/g, ''),
-    port: Number(url.port || 6379),
-    db: Number(url.pathname.slice(1) || 0),
-    login: {
-      ...(url.username === '' ? {} : { username: decodeURIComponent(url.username) }),
-      ...(url.password === '' ? {} : { password: decodeURIComponent(url.password) }),
-      ...(url.protocol === 'rediss:' ? { tls: {} } : {}),
-    },
-  };
-};
-
-const openSingle = (address: Address, settings: RedisSettings): Redis =>
+const openSingle = (address: RedisAddress, settings: RedisSettings): Redis =>
   new Redis({
     ...commonOptions(settings),
     ...address.login,
@@ -125,7 +102,7 @@ const openSingle = (address: Address, settings: RedisSettings): Redis =>
     retryStrategy: (times) => reconnectDelayMs(times),
   });
 
-const openCluster = (addresses: Address[], settings: RedisSettings): Cluster => {
+const openCluster = (addresses: RedisAddress[], settings: RedisSettings): Cluster => {
   const options: ClusterOptions & { redisOptions: CommonOptions } = {
     redisOptions: { ...commonOptions(settings), ...addresses[0]?.login },
     enableOfflineQueue: false,
@@ -165,7 +142,7 @@ const logChanges = (client: Redis | Cluster, log: Log): void => {
  */
 export const createRedis = (settings: RedisSettings): RedisClient => {
   const texts = settings.url.split(',').map((text) => text.trim());
-  const addresses = texts.filter((text) => text !== '').map(parseAddress);
+  const addresses = texts.filter((text) => text !== '').map(parseRedisAddress);
   const [first] = addresses;
   if (first === undefined) throw new TypeError('a Redis address is missing');
   const client = texts.length > 1 ? openCluster(addresses, settings) : openSingle(first, settings);
@@ -206,54 +183,3 @@ export const closeRedis = async (client: RedisClient): Promise<void> => {
   if (client.isReady()) await client.quit().catch(() => undefined);
   client.disconnect();
 };
-
-export type ScriptDefinition = {
-  /** Unique per client; two different scripts under one name are refused. */
-  name: string;
-  lua: string;
-  /** Number of keys; left out when it varies from call to call. */
-  keys?: number;
-};
-
-/** Calls a script: its keys, then its arguments. Throws RedisUnavailable. */
-export type Script<Reply> = (
-  keys: readonly string[],
-  args: readonly (string | number)[],
-) => Promise<Reply>;
-
-/**
- * Registers a Lua script on the client and returns it as a function (EVALSHA; the text is sent once per connection
- * and again when the server forgot it). `Reply` is what the script returns: integers as numbers, bulk as strings.
- */
-export const defineScript = <Reply>(
-  client: RedisClient,
-  definition: ScriptDefinition,
-): Script<Reply> => {
-  const { name, lua, keys: count } = definition;
-  const known = (client.scriptsSet as Record<string, { lua: string } | undefined>)[name];
-  if (known === undefined && name in client) throw new TypeError(`script name ${name} is taken`);
-  if (known !== undefined && known.lua !== lua) throw new TypeError(`two scripts named ${name}`);
-  if (known === undefined) client.defineCommand(name, { lua });
-  type Call = (keyCount: number, ...rest: (string | number)[]) => Promise<Reply>;
-  const call = (client as unknown as Record<string, Call | undefined>)[name]?.bind(client);
-  if (call === undefined) throw new TypeError(`script ${name} was not registered`);
-  return (keys, args) => {
-    if (count !== undefined && keys.length !== count) {
-      throw new TypeError(`script ${name} takes ${count} keys, got ${keys.length}`);
-    }
-    return call(keys.length, ...keys, ...args);
-  };
-};
-
-/**
- * Head of a script that needs the time: `now` in ms is ARGV[1] or, when that is empty, the server's clock; `text`
- * writes a large whole number, which newer servers would otherwise print as 1.7e+12.
- */
-export const serverClockLua = `
-local now = tonumber(ARGV[1])
-if not now then
-  local time = redis.call('TIME')
-  now = time[1] * 1000 + math.floor(time[2] / 1000)
-end
-local function text(number) return string.format('%.0f', number) end
-`;

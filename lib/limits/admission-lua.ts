@@ -1,5 +1,5 @@
 // The admission script: looks at every limit of a call, decides, and only then writes; in parts, so that it can grow.
-import { serverClockLua } from '../infra/redis.ts';
+import { serverClockLua } from '../infra/redis-script.ts';
 import { exactUpTo } from './rules.ts';
 
 /** Buckets a ring keeps; 59 of them span the window, so that the one being left is still counted whole. */

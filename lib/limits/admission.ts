@@ -1,5 +1,6 @@
 // Admission of send, deliver and verify: every limit of the call at once, all or nothing, on exact sliding windows.
-import { defineScript, type RedisClient } from '../infra/redis.ts';
+import type { RedisClient } from '../infra/redis.ts';
+import { defineScript } from '../infra/redis-script.ts';
 import { admissionLua } from './admission-lua.ts';
 import { type Allowance, type Refusal, refusalOf } from './answers.ts';
 import { type AdmissionOperation, createPlanner, type Plan, type Subject } from './plan.ts';

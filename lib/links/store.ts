@@ -1,6 +1,7 @@
 // Links in Redis for their fifteen minutes, linked recipients and proven phones in MySQL.
 import { type Database, type Transaction, withLockRetry } from '../infra/mysql.ts';
-import { defineScript, type RedisClient } from '../infra/redis.ts';
+import type { RedisClient } from '../infra/redis.ts';
+import { defineScript } from '../infra/redis-script.ts';
 import { idBytes, idText, newId } from '../kernel/ids.ts';
 import type { Mode, Origin } from '../messages/rules.ts';
 import { linkLifeSeconds } from './rules.ts';

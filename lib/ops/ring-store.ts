@@ -1,5 +1,6 @@
 // The figures of the last hour and day in Redis: two rings, each as long as its span, by the clock of Redis.
-import { defineScript, type RedisClient, serverClockLua } from '../infra/redis.ts';
+import type { RedisClient } from '../infra/redis.ts';
+import { defineScript, serverClockLua } from '../infra/redis-script.ts';
 import { day, hour, minute, second } from '../kernel/clock.ts';
 import type { Counted, Sampled } from './rules.ts';
 

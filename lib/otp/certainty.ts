@@ -3,7 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isOutage } from '../infra/outages.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { ChannelName } from '../messages/rules.ts';
-import type { LiveRef, LiveStore } from './store.ts';
+import type { LiveRef } from './live-message.ts';
+import type { LiveStore } from './store.ts';
 
 export type CertaintyDeps = { live: LiveStore; clock: Clock };
 

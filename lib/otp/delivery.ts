@@ -21,9 +21,10 @@ import {
 import type { MessageStore } from '../messages/store.ts';
 import { toWire } from '../messages/wire.ts';
 import { answerLeg } from './legs.ts';
+import type { LiveRef, Waiter } from './live-message.ts';
 import { errorOf, type Outcome, planChannels } from './rules.ts';
 import { isSandboxLinked } from './sandbox.ts';
-import type { LiveRef, LiveStore, Waiter } from './store.ts';
+import type { LiveStore } from './store.ts';
 
 export type DeliveryDeps = {
   broker: Pick<Broker, 'publish' | 'reply'>;

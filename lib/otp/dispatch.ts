@@ -8,9 +8,10 @@ import type { Log } from '../kernel/log.ts';
 import type { Sealer } from '../kernel/secrets.ts';
 import type { Message } from '../messages/rules.ts';
 import { toWire } from '../messages/wire.ts';
+import type { LiveRef } from './live-message.ts';
 import type { Outcome } from './rules.ts';
 import { sealCode } from './sealed.ts';
-import type { LiveRef, LiveStore } from './store.ts';
+import type { LiveStore } from './store.ts';
 
 export type DispatchDeps = {
   broker: Pick<Broker, 'publish' | 'expectReplies' | 'ready' | 'replyAddress'>;

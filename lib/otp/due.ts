@@ -3,8 +3,8 @@ import { messageEvent } from '../messages/events.ts';
 import type { Facts } from '../messages/rules.ts';
 import type { StoredMessage } from '../messages/store.ts';
 import { type DeliveryDeps, moveOn } from './delivery.ts';
+import type { LiveMessage } from './live-message.ts';
 import { isUnderway, triedBefore } from './rules.ts';
-import type { LiveMessage } from './store.ts';
 
 const verifiedAll = async (
   deps: DeliveryDeps,

@@ -18,9 +18,9 @@ import type { MessageStore } from '../messages/store.ts';
 import type { PumpingGuard } from '../pumping/refuse.ts';
 import type { ResolveSender } from '../sender/resolve.ts';
 import { type DispatchDeps, dispatch } from './dispatch.ts';
+import type { LiveRef } from './live-message.ts';
 import { cooldownSeconds, errorOf, newCode, type Outcome } from './rules.ts';
 import { magicError, magicExtras } from './sandbox.ts';
-import type { LiveRef } from './store.ts';
 
 export type SendDeps = DispatchDeps & {
   idempotency: Idempotency;

@@ -7,8 +7,8 @@ import { type Facts, type Message, noFacts } from '../messages/rules.ts';
 import type { ResolveSender } from '../sender/resolve.ts';
 import { announceAccepted, type DeliveryDeps, moveOn, tell } from './delivery.ts';
 import { handleDue } from './due.ts';
+import type { ReceiptEffect } from './live-message.ts';
 import { failureOf, isUnderway, triedBefore } from './rules.ts';
-import type { ReceiptEffect } from './store.ts';
 
 export type ReceiptDeps = DeliveryDeps & { resolveSender: ResolveSender };
 

@@ -5,6 +5,7 @@ import type { IdempotencyToken, StoredAnswer } from '../idempotency/store.ts';
 import { fail } from '../kernel/errors.ts';
 import { idTime, newId } from '../kernel/ids.ts';
 import { isUnknown } from '../messages/rules.ts';
+import type { LiveMessage } from './live-message.ts';
 import {
   answerOf,
   inProgress,
@@ -15,7 +16,6 @@ import {
   type SendDeps,
   type SendResult,
 } from './perform.ts';
-import type { LiveMessage } from './store.ts';
 
 /** Between the id of a message and the deadline of its job lies what is asked before it is sent. */
 const deadlineRoomMs = 5_000;

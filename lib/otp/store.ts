@@ -1,32 +1,25 @@
 // Live messages and codes in Redis: who may send, which code is valid, what has become known; MySQL follows.
 import { holdMs } from '../billing/rules.ts';
-import { defineScript, type RedisClient } from '../infra/redis.ts';
+import type { RedisClient } from '../infra/redis.ts';
+import { defineScript } from '../infra/redis-script.ts';
 import { day, hour } from '../kernel/clock.ts';
 import { idTime } from '../kernel/ids.ts';
-import type { ChannelName, Facts, FailureReason, Message } from '../messages/rules.ts';
+import type { ChannelName, FailureReason, Message } from '../messages/rules.ts';
 import { codeLifeSeconds } from '../messages/rules.ts';
+import {
+  type CodeMac,
+  type LiveMessage,
+  type LiveRef,
+  messageOf,
+  type Text,
+  toLive,
+  toReceiptEffect,
+  toVerdict,
+  type Verdict,
+  type Waiter,
+} from './live-message.ts';
 import { blockMs, failedAttempts } from './rules.ts';
 import * as scripts from './scripts.ts';
-
-/** Where the process that waits for a send is reached. */
-export type Waiter = { replyTo: string; correlationId: string };
-
-/** What a live message shows; snapshot is the message as JSON. */
-export type LiveMessage = {
-  snapshot: Message | undefined;
-  whatsapp: string | undefined;
-  telegram: string | undefined;
-  abandoned: boolean;
-  sealedCode: string | undefined;
-  /** Why the channel that was tried first failed. */
-  lost: FailureReason | null;
-  facts: Facts;
-};
-
-/** A message and the recipient it is for: where its keys are. */
-export type LiveRef = { recipient: string; id: string };
-
-export type CodeMac = { id: string; mac: string };
 
 export type ClaimDetails = {
   message: Message;
@@ -41,97 +34,10 @@ type Abandoned = 'accepted' | 'sending' | 'abandoned';
 
 export type Claim = 'won' | 'queued' | 'sending' | 'accepted' | 'failed' | 'abandoned' | 'verified';
 
-export type ReceiptEffect = {
-  before: string;
-  /** Somebody waits for the first receipt of this message. */
-  held: boolean;
-  /** WhatsApp was known to reach the phone before. */
-  knownReachable: boolean;
-  message: Message | undefined;
-  sealedCode: string | undefined;
-  waiter: Waiter | undefined;
-  telegram: string | undefined;
-  acceptedAt: number | null;
-  expiresAt: number | null;
-  verified: boolean;
-  channel: ChannelName | null;
-  lost: FailureReason | null;
-};
-
-export type Verdict =
-  | { kind: 'blocked'; waitMs: number }
-  | { kind: 'none' }
-  | { kind: 'wrong'; remaining: number }
-  | { kind: 'verified'; messageId: string; message: Message | undefined; facts: Partial<Facts> };
-
-type Text = string | null | undefined;
-
 const keepMs = 20 * 60 * 1000;
 const codeLifeMs = codeLifeSeconds * 1000;
 const reachableMs = 30 * day;
 const unreachableMs = 24 * hour;
-
-const numberOf = (value: Text): number | null => (value ? Number(value) : null);
-const messageOf = (value: Text): Message | undefined => (value ? JSON.parse(value) : undefined);
-const waiterOf = (to: Text, id: Text): Waiter | undefined =>
-  to && id ? { replyTo: to, correlationId: id } : undefined;
-
-const toLive = (hash: Record<string, string>): LiveMessage => ({
-  snapshot: messageOf(hash.snap),
-  whatsapp: hash.whatsapp,
-  telegram: hash.telegram,
-  abandoned: hash.ab !== undefined,
-  sealedCode: hash.sealed,
-  lost: (hash.lost as FailureReason | undefined) ?? null,
-  facts: {
-    channel: (hash.channel as ChannelName | undefined) ?? null,
-    acceptedAt: numberOf(hash.acc),
-    expiresAt: numberOf(hash.exp),
-    deliveredAt: numberOf(hash.del),
-    readAt: numberOf(hash.read),
-    verifiedAt: numberOf(hash.ver),
-    failedAt: numberOf(hash.fail),
-    failureReason: (hash.why as FailureReason | undefined) ?? null,
-    expiredAt: null,
-  },
-});
-
-const toReceiptEffect = (reply: Text[]): ReceiptEffect => {
-  const [before, held, known, snap, sealed, to, id, telegram, acc, exp, ver, channel, lost] = reply;
-  return {
-    before: before ?? '',
-    held: held === '1',
-    knownReachable: known === '1',
-    message: messageOf(snap),
-    sealedCode: sealed ?? undefined,
-    waiter: waiterOf(to, id),
-    telegram: telegram ?? undefined,
-    acceptedAt: numberOf(acc),
-    expiresAt: numberOf(exp),
-    verified: Boolean(ver),
-    channel: (channel as ChannelName | null) ?? null,
-    lost: (lost as FailureReason | null) ?? null,
-  };
-};
-
-const toVerdict = (reply: (string | number | null)[], now: number): Verdict => {
-  const [kind, first, snap, acc, exp, del, channel] = reply;
-  if (kind === 'blocked') return { kind, waitMs: Number(first) };
-  if (kind === 'wrong') return { kind, remaining: Number(first) };
-  if (kind !== 'verified') return { kind: 'none' };
-  return {
-    kind,
-    messageId: String(first),
-    message: messageOf(snap as Text),
-    facts: {
-      channel: (channel as ChannelName | null) ?? null,
-      acceptedAt: numberOf(acc as Text),
-      expiresAt: numberOf(exp as Text),
-      deliveredAt: numberOf(del as Text),
-      verifiedAt: now,
-    },
-  };
-};
 
 const keysUnder = (prefix: string) => ({
   message: ({ recipient, id }: LiveRef) => `${prefix}m:{${recipient}}:${id}`,

@@ -16,9 +16,10 @@ import type { Announcer } from '../messages/announce.ts';
 import { messageEvent } from '../messages/events.ts';
 import { type Facts, type Message, noFacts } from '../messages/rules.ts';
 import type { MessageStore } from '../messages/store.ts';
+import type { Verdict } from './live-message.ts';
 import { blockMs, codeMacs, failedAttempts } from './rules.ts';
 import { magicError, magicExtras } from './sandbox.ts';
-import type { LiveStore, Verdict } from './store.ts';
+import type { LiveStore } from './store.ts';
 
 export type VerifyDeps = {
   broker: Pick<Broker, 'ready' | 'expectReplies' | 'replyAddress'>;

@@ -1,6 +1,7 @@
 // The heartbeats in Redis: one key per process, and an index of them; both go by the clock of Redis.
 import type { Database } from '../infra/mysql.ts';
-import { defineScript, type RedisClient, serverClockLua } from '../infra/redis.ts';
+import type { RedisClient } from '../infra/redis.ts';
+import { defineScript, serverClockLua } from '../infra/redis-script.ts';
 import { type PackedMetric, packMetric, unpackMetric } from './pack.ts';
 import { judge, type Pulse, type SeenPulse, shownMs } from './rules.ts';
 

@@ -1,5 +1,6 @@
 // The pumping guard in Redis: evidence and holds per account and prefix, the set of held prefixes, countries' tallies.
-import { defineScript, type RedisClient } from '../infra/redis.ts';
+import type { RedisClient } from '../infra/redis.ts';
+import { defineScript } from '../infra/redis-script.ts';
 import { hour, minute } from '../kernel/clock.ts';
 import { idBytes, newId } from '../kernel/ids.ts';
 import {

@@ -1,6 +1,7 @@
 // How often somebody may guess: passwords by address and source, second factors by account (reference 06 section 5).
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
-import { defineScript, type RedisClient } from '../infra/redis.ts';
+import type { RedisClient } from '../infra/redis.ts';
+import { defineScript } from '../infra/redis-script.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { day, hour, minute, second } from '../kernel/clock.ts';
 import { fail, ServiceError } from '../kernel/errors.ts';

@@ -1,5 +1,6 @@
 // Wrong codes of a phone: five within 15 minutes, then a block; apart from those of one-time codes.
-import { defineScript, type RedisClient } from '../infra/redis.ts';
+import type { RedisClient } from '../infra/redis.ts';
+import { defineScript } from '../infra/redis-script.ts';
 import { blockMs, failedAttempts } from './rules.ts';
 
 // KEYS failures, block; ARGV now, window ms, attempts, right (1 or 0). A right code is answered like any other while

@@ -4,13 +4,13 @@ import { Redis } from 'ioredis';
 import {
   closeRedis,
   createRedis,
-  defineScript,
   type RedisClient,
   type RedisSettings,
   RedisUnavailable,
   reconnectDelayMs,
   redisReady,
 } from '../../lib/infra/redis.ts';
+import { defineScript } from '../../lib/infra/redis-script.ts';
 import { type Log, silentLog } from '../../lib/kernel/log.ts';
 import { type RedisServer, startRedisServer, until } from '../support/redis-server.ts';
 

@@ -4,7 +4,8 @@ import { closeRedis, createRedis, type RedisClient, redisReady } from '../../lib
 import { newId } from '../../lib/kernel/ids.ts';
 import { silentLog } from '../../lib/kernel/log.ts';
 import type { Message } from '../../lib/messages/rules.ts';
-import { createLiveStore, type LiveRef, type LiveStore } from '../../lib/otp/store.ts';
+import type { LiveRef } from '../../lib/otp/live-message.ts';
+import { createLiveStore, type LiveStore } from '../../lib/otp/store.ts';
 import { testUrl, uniqueName } from '../support/names.ts';
 
 let redis: RedisClient;
