@@ -120,7 +120,7 @@ test('tracing is loaded only when it is wanted', (t) => {
 test('packages that open sockets are imported in one place each', (t) => {
   const homes: Record<string, RegExp> = {
     amqplib: /^lib\/infra\/queue\//,
-    ioredis: /^lib\/infra\/redis\.ts$/,
+    ioredis: /^lib\/infra\/redis(-address)?\.ts$/,
     undici: /^lib\/infra\/(http|outbound|safe-connect)\.ts$/,
     knex: /^(lib\/infra\/mysql\.ts$|migrations\/)/,
     koa: /^api\//,
