@@ -1,6 +1,6 @@
 // The epochs of revocations in MySQL: the witness that is there whenever a change could be written.
 import { randomUUID } from 'node:crypto';
-import type { Database } from '../infra/mysql.ts';
+import { type Database, withLockRetry } from '../infra/mysql.ts';
 import { shardOf } from './shards.ts';
 
 const table = 'revocation_epochs';
@@ -16,6 +16,20 @@ const writeEpoch = async (db: Database, id: number, epoch: string): Promise<void
  */
 export const advanceEpoch = (trx: Database, accountId?: string): Promise<void> =>
   writeEpoch(trx, shardOf(accountId), randomUUID());
+
+/** Makes a change that every process remembers, together with its news: of an account, or of everybody without one. */
+export const changeKnown = <T>(
+  db: Database,
+  accountId: string | undefined,
+  change: (trx: Database) => Promise<T>,
+): Promise<T> =>
+  withLockRetry(() =>
+    db.transaction(async (trx): Promise<T> => {
+      const changed = await change(trx);
+      await advanceEpoch(trx, accountId);
+      return changed;
+    }),
+  );
 
 export type EpochStore = ReturnType<typeof createEpochStore>;
 

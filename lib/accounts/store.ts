@@ -1,7 +1,7 @@
 // Accounts in MySQL.
 import { type Database, isDuplicateKey, withLockRetry } from '../infra/mysql.ts';
 import { idBytes, idText } from '../kernel/ids.ts';
-import { advanceEpoch } from './epoch-store.ts';
+import { advanceEpoch, changeKnown } from './epoch-store.ts';
 import { type Account, emailKey } from './rules.ts';
 
 type Row = Record<string, unknown>;
@@ -78,14 +78,11 @@ export type StatusChange = { status: Account['status']; at?: number; reason?: st
 
 /** Writes columns of an account that every process remembers. */
 const writeColumns = (db: Database, id: string, columns: Row): Promise<void> =>
-  withLockRetry(() =>
-    db.transaction(async (trx) => {
-      await trx('accounts')
-        .where({ id: idBytes(id) })
-        .update(columns);
-      await advanceEpoch(trx, id);
-    }),
-  );
+  changeKnown(db, id, async (trx) => {
+    await trx('accounts')
+      .where({ id: idBytes(id) })
+      .update(columns);
+  });
 
 /** What the owner may change. */
 export type AccountChanges = Partial<

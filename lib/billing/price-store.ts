@@ -1,4 +1,5 @@
 // Prices and switches in MySQL: what a destination costs whom, and what is paused.
+import { changeKnown } from '../accounts/epoch-store.ts';
 import type { Database } from '../infra/mysql.ts';
 import { idBytes } from '../kernel/ids.ts';
 
@@ -36,28 +37,30 @@ const pricing = (db: Database) => ({
     }));
   },
 
-  setPrice: async (
+  setPrice: (
     country: string,
     { priceMicros, costMicros }: { priceMicros: number | null; costMicros: number },
-  ): Promise<void> => {
-    const values = { price_micros: priceMicros, cost_micros: costMicros };
-    await db('prices')
-      .insert({ country, ...values })
-      .onConflict()
-      .merge(values);
-  },
-
-  setOverride: async (accountId: string, country: string, price: number | null): Promise<void> => {
-    const key = { account_id: idBytes(accountId), country };
-    if (price === null) await db('account_prices').where(key).delete();
-    else {
-      const values = { price_micros: price };
-      await db('account_prices')
-        .insert({ ...key, ...values })
+  ): Promise<void> =>
+    changeKnown(db, undefined, async (trx) => {
+      const values = { price_micros: priceMicros, cost_micros: costMicros };
+      await trx('prices')
+        .insert({ country, ...values })
         .onConflict()
         .merge(values);
-    }
-  },
+    }),
+
+  setOverride: (accountId: string, country: string, price: number | null): Promise<void> =>
+    changeKnown(db, accountId, async (trx) => {
+      const key = { account_id: idBytes(accountId), country };
+      if (price === null) await trx('account_prices').where(key).delete();
+      else {
+        const values = { price_micros: price };
+        await trx('account_prices')
+          .insert({ ...key, ...values })
+          .onConflict()
+          .merge(values);
+      }
+    }),
 });
 
 const switching = (db: Database) => ({
@@ -74,20 +77,22 @@ const switching = (db: Database) => ({
   },
 
   /** Sets a switch; one that stands so already keeps the time since when. */
-  setPaused: async (name: SwitchName, paused: boolean, now: number): Promise<void> => {
-    // In this order: the second assignment would change what the first one compares.
-    const changedAt = db.raw('IF(paused = ?, changed_at, ?)', [paused, now]);
-    await db('switches')
-      .insert({ name, paused, changed_at: now })
-      .onConflict()
-      .merge({ changed_at: changedAt, paused });
-  },
+  setPaused: (name: SwitchName, paused: boolean, now: number): Promise<void> =>
+    changeKnown(db, undefined, async (trx) => {
+      // In this order: the second assignment would change what the first one compares.
+      const changedAt = trx.raw('IF(paused = ?, changed_at, ?)', [paused, now]);
+      await trx('switches')
+        .insert({ name, paused, changed_at: now })
+        .onConflict()
+        .merge({ changed_at: changedAt, paused });
+    }),
 
-  setSharedPaused: async (accountId: string, paused: boolean): Promise<void> => {
-    await db('accounts')
-      .where({ id: idBytes(accountId) })
-      .update({ shared_paused: paused });
-  },
+  setSharedPaused: (accountId: string, paused: boolean): Promise<void> =>
+    changeKnown(db, accountId, async (trx) => {
+      await trx('accounts')
+        .where({ id: idBytes(accountId) })
+        .update({ shared_paused: paused });
+    }),
 });
 
 export type PriceStore = ReturnType<typeof createPriceStore>;

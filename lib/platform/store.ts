@@ -1,4 +1,5 @@
 // What operators have set for the whole platform, in MySQL.
+import { changeKnown } from '../accounts/epoch-store.ts';
 import type { Database } from '../infra/mysql.ts';
 
 /** fraud_guard: off, shadow or enforce. shared_countries: two letters each, with commas; empty: all. */
@@ -13,14 +14,16 @@ export const createPlatformStore = (db: Database) => ({
   },
 
   /** Sets a value; null takes it away, and the environment's holds again. */
-  set: async (name: PlatformName, value: string | null, now: number): Promise<void> => {
-    if (value === null) await db('platform_settings').where({ name }).delete();
-    else {
-      const values = { value, changed_at: now };
-      await db('platform_settings')
-        .insert({ name, ...values })
-        .onConflict()
-        .merge(values);
-    }
-  },
+  set: (name: PlatformName, value: string | null, now: number): Promise<void> =>
+    changeKnown(db, undefined, async (trx) => {
+      const settings = trx('platform_settings');
+      if (value === null) await settings.where({ name }).delete();
+      else {
+        const values = { value, changed_at: now };
+        await settings
+          .insert({ name, ...values })
+          .onConflict()
+          .merge(values);
+      }
+    }),
 });

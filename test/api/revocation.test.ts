@@ -5,6 +5,7 @@ import test, { type ExecutionContext } from 'ava';
 import sinon from 'sinon';
 import { type Listening, listen } from '../../api/listen.ts';
 import { type ApiApp, createApiApp } from '../../lib/app.ts';
+import { createPrices, type Prices } from '../../lib/billing/prices.ts';
 import { minute } from '../../lib/kernel/clock.ts';
 import { silentLog } from '../../lib/kernel/log.ts';
 import { forceLogout, suspendAccount } from '../../lib/security/suspend.ts';
@@ -32,6 +33,13 @@ test.after.always(async () => {
   await otherApi?.close();
   await stack?.close();
 });
+
+let prices: Prices | undefined;
+/** The other process's memory of prices. */
+const pricesThere = (): Prices => {
+  prices ??= createPrices({ ...otherApi, everywhereMicros: otherApi.config.priceMicros });
+  return prices;
+};
 
 const me = '/v1/clients/me';
 const security = '/v1/clients/security';
@@ -163,6 +171,54 @@ for (const [name, end] of Object.entries(allEnds)) {
     } finally {
       silenced.restore();
     }
+  });
+}
+
+/** What operators change, and how the other process sees it. */
+const settings: Record<string, [(who: Customer) => unknown, (who: Customer) => unknown]> = {
+  'a price of the platform': [
+    () => stack.api.prices.setPrice('GB', { priceMicros: 41_000, costMicros: 0 }),
+    ({ accountId }) => pricesThere().of(accountId, 'GB'),
+  ],
+  'a price of one account': [
+    ({ accountId }) => stack.api.prices.setOverride(accountId, 'US', 42_000),
+    ({ accountId }) => pricesThere().of(accountId, 'US'),
+  ],
+  'a pause of a channel': [
+    () => stack.api.prices.setPaused('channel:telegram', true, clock.now()),
+    () => otherApi.pauses.isPaused('telegram'),
+  ],
+  'a pause of the trial': [
+    () => stack.api.prices.setPaused('trial', true, clock.now()),
+    () => pricesThere().isPaused('trial'),
+  ],
+  'an account kept off the shared number': [
+    ({ accountId }) => stack.api.prices.setSharedPaused(accountId, true),
+    async ({ live }) => (await otherApi.authenticate(`Bearer ${live.key}`)).account.sharedPaused,
+  ],
+  'a setting of the platform': [
+    () => stack.api.platform.store.set('fraud_guard', 'off', clock.now()),
+    () => otherApi.platform.guardMode(),
+  ],
+  'a setting given back': [
+    () => stack.api.platform.store.set('fraud_guard', null, clock.now()),
+    () => otherApi.platform.guardMode(),
+  ],
+};
+
+for (const [name, [change, seen]] of Object.entries(settings)) {
+  test.serial(`${name} holds within a second though nobody announced it`, async (t) => {
+    const who = await stack.customer();
+    const before = await seen(who);
+    t.deepEqual(await seen(who), before);
+    await change(who);
+    const since = performance.now();
+    await eventually(t, async () => {
+      const late = performance.now() - since > 1_000;
+      const now = await seen(who);
+      if (late) t.notDeepEqual(now, before, 'more than a second later');
+      return now === before ? undefined : true;
+    });
   });
 }
 
