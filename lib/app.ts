@@ -19,6 +19,7 @@ import type { Config } from './kernel/config.ts';
 import { version } from './kernel/version.ts';
 import { createAuthenticate } from './keys/authenticate.ts';
 import { createKeyUses } from './keys/uses.ts';
+import { createStatusIntake } from './otp/status-intake.ts';
 import { readGauge } from './pulse/family.ts';
 import type { Metrics } from './pulse/metrics.ts';
 import { createPumpingCounter } from './pumping/count.ts';
@@ -119,6 +120,7 @@ export const createApiApp = async (options: AppOptions) => {
   };
   const entrance = openEntrance(house);
   watchPasswords(house.metrics, entrance.passwords);
+  const statuses = createStatusIntake(house.broker);
   const keyUses = createKeyUses(house);
   keyUses.start();
   const recovery = createRecovery({ ...house, ...entrance, sends: flow, verifies: flow });
@@ -128,6 +130,7 @@ export const createApiApp = async (options: AppOptions) => {
     ...managing,
     version,
     recovery,
+    statuses,
     keyUses,
     authenticate: createAuthenticate({ ...house, keyUses }),
     authenticateSession: createAuthenticateSession(house),
@@ -138,7 +141,7 @@ export const createApiApp = async (options: AppOptions) => {
     close: async () => {
       guard.stop();
       await keyUses.stop();
-      await recovery.drain();
+      await Promise.all([recovery.drain(), statuses.drain()]);
       await house.close();
       await Promise.all([entrance.turnstileHttp.close(), entrance.passwords.close()]);
       await managing.managementHttp.close();

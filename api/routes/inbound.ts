@@ -4,7 +4,7 @@ import type { ApiApp } from '../../lib/app.ts';
 import { takePayment } from '../../lib/billing/deposits.ts';
 import { readUpdate } from '../../lib/channels/telegram-webhook.ts';
 import { isSignedByMeta } from '../../lib/channels/whatsapp-webhook.ts';
-import { type StatusJob, telegramUpdate, whatsappStatus } from '../../lib/jobs.ts';
+import { telegramUpdate } from '../../lib/jobs.ts';
 import { fail } from '../../lib/kernel/errors.ts';
 import { newId } from '../../lib/kernel/ids.ts';
 import { equalInConstantTime } from '../../lib/kernel/secrets.ts';
@@ -64,9 +64,7 @@ const whatsapp = rawRoute({
   handle: async (app, { body, headers, requestId }) => {
     const signature = headerText(headers['x-hub-signature-256']);
     if (!isSignedByMeta(body, signature, app.config.whatsappAppSecret)) return forbidden;
-    const publish = (payload: StatusJob) =>
-      app.broker.publish(whatsappStatus, payload, { messageId: newId(), requestId });
-    return queue(Promise.all(statusJobs(body, app.clock.now()).map(publish)));
+    return queue(app.statuses.take(statusJobs(body, app.clock.now()), requestId));
   },
 });
 

@@ -248,3 +248,18 @@ test.serial(
     t.is(await queues.depth('whatsapp.status.dead'), 0);
   },
 );
+
+test.serial('calls that come together are one job, and each receipt takes effect', async (t) => {
+  const messages = await Promise.all(Array.from({ length: 3 }, () => sent(t)));
+  await settled(t, stack, queues);
+  const jobs = () => Number(stack.api.broker.stats()['whatsapp.status.published'] ?? 0);
+  const before = jobs();
+  const calls = messages.flatMap(({ echo }) =>
+    ['sent', 'delivered', 'read'].map((status) => report(t, receipt(echo, status))),
+  );
+  await Promise.all(calls);
+  t.true(jobs() - before < calls.length, `${jobs() - before} jobs of ${calls.length} calls`);
+  for (const message of messages) {
+    await eventually(t, async () => (await statusOf(message)).delivered_at ?? undefined);
+  }
+});

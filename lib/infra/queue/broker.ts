@@ -4,6 +4,7 @@ import type { Job } from '../../jobs.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Log } from '../../kernel/log.ts';
 import { noTracing, type Tracing } from '../../kernel/tracing.ts';
+import { createAnswering } from './answers.ts';
 import { createConnection } from './connection.ts';
 import type { Consumer, OnJob } from './consumer.ts';
 import { declare } from './declare.ts';
@@ -88,8 +89,8 @@ const createCounts = () => {
     cancelled: 0,
   };
   return {
-    add: (name: Counted): void => {
-      counts[name] = (counts[name] ?? 0) + 1;
+    add: (name: Counted, count = 1): void => {
+      counts[name] = (counts[name] ?? 0) + count;
     },
     all: counts,
   };
@@ -111,7 +112,8 @@ const createSides = (options: BrokerOptions, onReady: () => void) => {
     guard,
     timeoutMs: options.publishTimeoutMs ?? publishTimeoutMs,
     isBlocked: () => publishing.isBlocked(),
-    onReplyLost: () => counts.add('replyLost'),
+    onReplyLost: (count) => counts.add('replyLost', count),
+    log,
   });
   const publishing = createConnection({
     ...{ urls, log, onReconnect, name: `${processName} publish` },
@@ -164,6 +166,7 @@ export const createBroker = (options: BrokerOptions): Broker => {
   const { publisher, publishing, receiving, counts } = createSides(options, () => {
     if (ready()) up.resolve();
   });
+  const answering = createAnswering(publisher.tell);
 
   return {
     ready,
@@ -188,8 +191,7 @@ export const createBroker = (options: BrokerOptions): Broker => {
       ),
     replyAddress: receiving.replies.address,
     expectReplies: receiving.replies.expect,
-    reply: ({ replyTo, correlationId }, body) =>
-      publisher.tell(replyTo, encode(body), { correlationId, contentType: 'application/json' }),
+    reply: ({ replyTo, correlationId }, body) => answering.add(replyTo, { correlationId, body }),
     consume: (job, handle, { prefetch = job.prefetch } = {}) =>
       receiving.consume(job, handle, prefetch),
     depth: receiving.depth,
@@ -201,6 +203,7 @@ export const createBroker = (options: BrokerOptions): Broker => {
       up.reject(new BrokerUnavailable('this process is closing'));
       // Jobs that are being finished still publish what became of them.
       await receiving.close();
+      answering.flush();
       await publisher.stop();
       await publishing.close();
     },

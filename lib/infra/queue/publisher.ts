@@ -6,6 +6,8 @@ import {
   IllegalOperationError,
   type Options,
 } from 'amqplib';
+import type { Log } from '../../kernel/log.ts';
+import { type Answer, encodeAnswers, readAnswers } from './answers.ts';
 import { BrokerUnavailable } from './errors.ts';
 import type { Guard } from './guard.ts';
 import { createUnconfirmed, type PublishCounts } from './unconfirmed.ts';
@@ -21,8 +23,8 @@ export type Publisher = {
   ready(): boolean;
   /** Resolves when the broker has the message. `mandatory` messages must reach a queue. */
   send(exchange: string, key: string, content: Buffer, options: Options.Publish): Promise<void>;
-  /** Sends without waiting: for replies, which nobody repeats. */
-  tell(queue: string, content: Buffer, options: Options.Publish): void;
+  /** Sends answers without waiting: nobody repeats them. */
+  tell(queue: string, answers: readonly Answer[]): void;
   counts(): PublishCounts & { refused: number; unconfirmed: number };
   /** Takes nothing more and waits a moment for the confirms that are still to come. */
   stop(): Promise<void>;
@@ -33,13 +35,14 @@ export type PublisherOptions = {
   /** How long the broker may take to confirm. */
   timeoutMs: number;
   isBlocked(): boolean;
-  /** An answer that found nobody, or could not be sent. */
-  onReplyLost(): void;
+  /** So many answers found nobody, or could not be sent. */
+  onReplyLost(count: number): void;
+  log: Log;
 };
 
 /** A publisher on whatever connection is attached. */
 export const createPublisher = (options: PublisherOptions): Publisher => {
-  const { guard, timeoutMs, isBlocked, onReplyLost } = options;
+  const { guard, timeoutMs, isBlocked, onReplyLost, log } = options;
   const unconfirmed = createUnconfirmed(timeoutMs);
   let channel: ConfirmChannel | undefined;
   let stopped = false;
@@ -77,13 +80,14 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
       }
     });
 
-  const tell: Publisher['tell'] = (queue, content, properties) => {
+  const tell: Publisher['tell'] = (queue, answers) => {
     // Replies are never kept for later: while the broker reads nothing they would pile up in memory.
-    if (!channel || isBlocked()) return onReplyLost();
+    if (!channel || isBlocked()) return onReplyLost(answers.length);
     try {
-      channel.publish('', queue, content, { ...properties, mandatory: true });
+      const properties = { contentType: 'application/json', mandatory: true };
+      channel.publish('', queue, encodeAnswers(answers), properties);
     } catch {
-      onReplyLost();
+      onReplyLost(answers.length);
     }
   };
 
@@ -94,7 +98,7 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
       guard(model, opened, 'publish');
       opened.on('return', (message) => {
         // Only replies go through the default exchange.
-        if (message.fields.exchange === '') onReplyLost();
+        if (message.fields.exchange === '') onReplyLost(readAnswers(message.content, log).length);
         else unconfirmed.returned(message);
       });
       channel = opened;

@@ -1,6 +1,7 @@
 // Answers to what this process asked: an exclusive queue of its own, and boxes that wait for one correlation id.
 import type { ChannelModel, ConsumeMessage } from 'amqplib';
 import type { Log } from '../../kernel/log.ts';
+import { readAnswers } from './answers.ts';
 import type { Guard } from './guard.ts';
 
 export type ReplyBox = {
@@ -39,17 +40,12 @@ export const createReplies = (guard: Guard, log: Log): Replies => {
   const boxes = new Map<string, Box>();
   let queue: string | undefined;
 
-  const onReply = ({ properties, content }: ConsumeMessage): void => {
-    const box = boxes.get(String(properties.correlationId));
-    if (!box) return;
-    try {
-      box.arrived.push(JSON.parse(content.toString('utf8')));
-    } catch {
-      // The error would quote the reply.
-      log.warn({}, 'a reply is not JSON');
-      return;
+  const onReply = ({ content }: ConsumeMessage): void => {
+    for (const { correlationId, body } of readAnswers(content, log)) {
+      const box = boxes.get(correlationId);
+      box?.arrived.push(body);
+      box?.wake?.();
     }
-    box.wake?.();
   };
 
   return {

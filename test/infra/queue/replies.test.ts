@@ -68,21 +68,37 @@ test('an answer to nobody is counted, whoever asked having left or never been th
   t.is(worker.stats().returned, 0);
 });
 
+test('answers of one turn travel together, and each finds its own box', async (t) => {
+  const worker = await rig.broker([]);
+  const operator = await rig.operator();
+  const { queue } = await operator.assertQueue('', { exclusive: true });
+  const ids = Array.from({ length: 20 }, (_, index) => `q${index}`);
+  for (const correlationId of ids) worker.reply({ replyTo: queue, correlationId }, correlationId);
+  const { content } = await rig.take(queue);
+  // The same message, sent to one who waits for all of them.
+  const asker = await rig.broker([]);
+  const boxes = ids.map((id) => asker.expectReplies(id));
+  operator.sendToQueue(asker.replyAddress() ?? '', content);
+  t.deepEqual(await Promise.all(boxes.map((box) => box.next(5_000))), ids);
+});
+
 test('an answer without a connection is counted too', async (t) => {
   const broker = await rig.broker([], { start: false });
   broker.reply({ replyTo: 'q', correlationId: 'x' }, {});
-  t.is(broker.stats().replyLost, 1);
+  await until(() => broker.stats().replyLost === 1);
+  t.pass();
 });
 
-test('a reply that is no JSON disturbs nobody, and its text is not logged', async (t) => {
+test('a reply that is none of ours disturbs nobody, and its text is not logged', async (t) => {
   const log = keptLog();
   const broker = await rig.broker([], { log });
   const address = broker.replyAddress() ?? '';
   const operator = await rig.operator();
   const box = broker.expectReplies('x');
-  operator.sendToQueue(address, Buffer.from('code 123456'), { correlationId: 'x' });
-  operator.sendToQueue(address, Buffer.from('{"fine":true}'), { correlationId: 'unknown' });
-  operator.sendToQueue(address, Buffer.from('{"fine":true}'), { correlationId: 'x' });
+  operator.sendToQueue(address, Buffer.from('code 123456'));
+  operator.sendToQueue(address, Buffer.from('{"answers":"code 123456"}'));
+  operator.sendToQueue(address, Buffer.from('{"answer":"code 123456"}'));
+  operator.sendToQueue(address, Buffer.from('{"answers":[["unknown",{}],["x",{"fine":true}]]}'));
   t.deepEqual(await box.next(5_000), { fine: true });
   t.is(broker.replyAddress(), address);
   t.false(log.lines.some((line) => /123456|code/.test(line)));
