@@ -2,8 +2,8 @@
 
 import type { Clock } from '../kernel/clock.ts';
 import { fail } from '../kernel/errors.ts';
-import type { Posted } from './ledger-store.ts';
 import type { Poster } from './post.ts';
+import type { Posted } from './posting-store.ts';
 import type { Posting } from './rules.ts';
 
 export type CreditCommand = {

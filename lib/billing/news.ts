@@ -3,7 +3,7 @@ import type { EventWire } from '../jobs.ts';
 import { derivedId } from '../kernel/ids.ts';
 import { toUsd } from '../kernel/money.ts';
 import { type AccountEventType, accountEvent } from '../messages/events.ts';
-import { type Balance, lowBalanceMicros } from './rules.ts';
+import { type Change, lowBalanceMicros } from './rules.ts';
 
 /** An event about an account's money; `name` tells the happening from others of its type. */
 export const newsAbout = (
@@ -20,7 +20,7 @@ export const newsAbout = (
 /** What a change of balance is worth telling; each crossing once. */
 export const newsOf = (
   accountId: string,
-  { before, after }: { before: Balance; after: Balance },
+  { before, after, trialEnds }: Change,
   at: number,
 ): EventWire[] => {
   const about = { name: after.seq, at };
@@ -28,8 +28,10 @@ export const newsOf = (
   const { trialGranted: granted, trialUsed: used } = after;
   const ended = before.trialUsed < granted && used >= granted;
   const low = { balance: toUsd(after.micros) };
+  const switched = { from: 'trial', to: 'pay_per_success', reason: 'trial_used_up' };
   return [
     ...(fell ? [newsAbout(accountId, about, 'billing.low_balance', low)] : []),
     ...(ended ? [newsAbout(accountId, about, 'billing.trial_exhausted', { granted, used })] : []),
+    ...(trialEnds ? [newsAbout(accountId, about, 'billing.plan_changed', switched)] : []),
   ];
 };

@@ -10,13 +10,13 @@ import type { Announcer } from '../messages/announce.ts';
 import { tellNews } from '../messages/news.ts';
 import type { NewsStore } from '../messages/news-store.ts';
 import type { CreditStore, Hold } from './credit-store.ts';
-import type { LedgerStore, Posted, PostResult } from './ledger-store.ts';
-import { newsAbout } from './news.ts';
-import type { Balance, Posting } from './rules.ts';
+import type { LedgerStore } from './ledger-store.ts';
+import type { Posted, PostResult } from './posting-store.ts';
+import type { Posting } from './rules.ts';
 
 export type PostDeps = {
-  ledger: LedgerStore;
-  credit: CreditStore;
+  ledger: Pick<LedgerStore, 'post'>;
+  credit: Pick<CreditStore, 'note'>;
   news: NewsStore;
   announcer: Announcer;
   revocations: Pick<Revocations, 'announce'>;
@@ -34,42 +34,36 @@ const groupMax = 200;
 const groupWaitMs = 1;
 const groupBusy = { items: 4, waitMs: 10 };
 
-/** Whether an account has come to the end of its trial with money on it: from now on it pays per success. */
-export const endsTrial = (after: Balance): boolean =>
-  after.deposited && after.trialUsed >= after.trialGranted;
-
-const settledHolds = (postings: readonly Posting[], accountId: string): Hold[] =>
-  postings.flatMap(({ accountId: owner, messageId, holdId, kind, priceMicros, usesTrial }) => {
+/** What the postings settle, by account. */
+const settledHolds = (postings: readonly Posting[]): Map<string, Hold[]> => {
+  const holds = new Map<string, Hold[]>();
+  for (const { accountId, messageId, holdId, kind, priceMicros, usesTrial } of postings) {
     const id = holdId ?? messageId;
-    return owner === accountId && id !== null && (kind === 'charge' || kind === 'totp')
-      ? [{ id, priceMicros: usesTrial ? 0 : (priceMicros ?? 0) }]
-      : [];
-  });
+    if (id === null || (kind !== 'charge' && kind !== 'totp')) continue;
+    const hold = { id, priceMicros: usesTrial ? 0 : (priceMicros ?? 0) };
+    const others = holds.get(accountId);
+    if (others) others.push(hold);
+    else holds.set(accountId, [hold]);
+  }
+  return holds;
+};
 
 export const createPoster = (deps: PostDeps): Poster => {
   const { ledger, credit, revocations, clock, log } = deps;
 
-  const changePlan = async (accountId: string, after: Balance): Promise<void> => {
-    if (!endsTrial(after)) return;
-    const data = { from: 'trial', to: 'pay_per_success', reason: 'trial_used_up' };
-    const about = { name: after.seq, at: clock.now() };
-    const told = newsAbout(accountId, about, 'billing.plan_changed', data);
-    if (!(await ledger.setPlan(accountId, 'trial', 'pay_per_success', [told]))) return;
-    await revocations.announce(accountId);
-    await tellNews(deps, [told]);
-  };
-
   // The ledger is written: what follows may fail. Holds and balances heal by their lifetimes, news by the next round.
   const follow = async (
     postings: readonly Posting[],
-    { changed, told }: PostResult,
+    { balances, trialsEnded, told }: PostResult,
   ): Promise<void> => {
+    const holds = settledHolds(postings);
+    // Also where all was written before: whoever wrote it may have died before this.
     await Promise.all(
-      [...changed].map(async ([accountId, { after }]) => {
-        await credit.note(accountId, after, { holds: settledHolds(postings, accountId) });
-        await changePlan(accountId, after);
-      }),
+      [...balances].map(([accountId, balance]) =>
+        credit.note(accountId, balance, { holds: holds.get(accountId) ?? [] }),
+      ),
     );
+    for (const accountId of trialsEnded) await revocations.announce(accountId);
     await tellNews(deps, told);
   };
 

@@ -88,6 +88,18 @@ export const applyPosting = (balance: Balance, posting: Posting): Balance => ({
   trialUsed: balance.trialUsed + (posting.usesTrial ? 1 : 0),
 });
 
+/** What a batch of postings does to an account. */
+export type Change = {
+  before: Balance;
+  after: Balance;
+  /** Whether it was on trial and pays per success from now on. */
+  trialEnds: boolean;
+};
+
+/** Whether the trial of an account is over: it is used up, and there is money to pay with. */
+export const endsTrial = (after: Balance): boolean =>
+  after.deposited && after.trialUsed >= after.trialGranted;
+
 export type Priced = { plan: Plan; priceMicros: number; accountId: string; id: string };
 
 const ofMessage = (message: Priced, at: number) => ({

@@ -2,6 +2,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { createLedgerStore } from '../../lib/billing/ledger-store.ts';
+import { createPoster } from '../../lib/billing/post.ts';
 import {
   chargeForSend,
   chargeForSuccess,
@@ -9,7 +10,10 @@ import {
   refundForFailure,
 } from '../../lib/billing/rules.ts';
 import { createMysql, type Database } from '../../lib/infra/mysql.ts';
+import { systemClock } from '../../lib/kernel/clock.ts';
 import { idBytes, newId } from '../../lib/kernel/ids.ts';
+import { silentLog } from '../../lib/kernel/log.ts';
+import { createNewsStore } from '../../lib/messages/news-store.ts';
 import type { Plan } from '../../lib/messages/rules.ts';
 import { migrationSource } from '../../migrations/source.ts';
 import { createDatabase, type TestDatabase } from '../support/databases.ts';
@@ -152,4 +156,81 @@ test('a refund of an earlier hour makes no room under this hour’s cap', async 
   await store.post([charge], 1);
   await store.post([refund], 1);
   t.like(await store.balance(accountId), { micros: 0, spentMicros: 0, spentHour: 1 });
+});
+
+const chargeOf = (accountId: string): Posting => {
+  const message = { id: newId(), accountId, plan: 'pay_per_success' as const, priceMicros: 10 };
+  const charge = chargeForSuccess(message, 1);
+  if (!charge) throw new Error('a success costs nothing');
+  return charge;
+};
+
+/** A billing worker of its own, over one connection, with what it says to Redis and to the account. */
+const aWorker = () => {
+  const pool = createMysql({ url: database.url, pool: 1 });
+  const statements: string[] = [];
+  const notes: { accountId: string; micros: number; holds: string[] }[] = [];
+  const told: string[] = [];
+  const poster = createPoster({
+    ...{ ledger: createLedgerStore(pool), news: createNewsStore(pool), clock: systemClock },
+    log: silentLog,
+    announcer: { announce: async ({ type }) => void told.push(type), drain: async () => undefined },
+    revocations: { announce: async (id) => void told.push(`forget ${id}`) },
+    credit: {
+      note: async (accountId, { micros }, { holds = [] } = {}) => {
+        notes.push({ accountId, micros, holds: holds.map(({ id }) => id) });
+      },
+    },
+  });
+  pool.on('query', ({ sql }: { sql: string }) => statements.push(sql));
+  return { poster, statements, notes, told, close: () => pool.destroy() };
+};
+
+test('charges of many accounts that come together share one transaction of a few statements', async (t) => {
+  const accounts = await Promise.all(Array.from({ length: 40 }, makeAccount));
+  const ids = accounts.map(idBytes);
+  // As most accounts are: with money, and without anything left of a trial.
+  await db('accounts').whereIn('id', ids).update({ deposited_at: 1, trial_used: 3 });
+  await db('accounts').whereIn('id', ids).update({ billing_plan: 'pay_per_success' });
+  const worker = aWorker();
+  await Promise.all(accounts.map((accountId) => worker.poster.post(chargeOf(accountId))));
+  await worker.poster.drain();
+  await worker.close();
+  const verbs = worker.statements.map((sql) => sql.slice(0, 6).toUpperCase());
+  t.deepEqual(verbs, ['BEGIN;', 'SELECT', 'INSERT', 'UPDATE', 'COMMIT']);
+  t.is(worker.notes.length, 40);
+});
+
+test('the end of a trial is in the commit that brings it, and is told once', async (t) => {
+  const accountId = await makeAccount();
+  const worker = aWorker();
+  await worker.poster.post(depositOf(accountId, 5_000_000));
+  for (const _ of [1, 2, 3]) {
+    const [use] = postingsOf(accountId, 'trial', 10, false);
+    if (!use) return t.fail();
+    await worker.poster.post(use);
+    await worker.poster.post(use);
+  }
+  const [{ billing_plan: plan }] = await db('accounts').where({ id: idBytes(accountId) });
+  t.is(plan, 'pay_per_success', 'before anybody is told');
+  await worker.poster.post(chargeOf(accountId));
+  await worker.poster.drain();
+  await worker.close();
+  t.deepEqual(worker.told.toSorted(), [
+    'billing.low_balance',
+    'billing.plan_changed',
+    'billing.trial_exhausted',
+    `forget ${accountId}`,
+  ]);
+});
+
+test('what was written by a worker that died at once still ends its hold', async (t) => {
+  const accountId = await makeAccount();
+  const charge = chargeOf(accountId);
+  await createLedgerStore(db).post([charge], 1);
+  const worker = aWorker();
+  t.is(await worker.poster.post(charge), 'known');
+  await worker.poster.drain();
+  await worker.close();
+  t.deepEqual(worker.notes, [{ accountId, micros: -10, holds: [String(charge.messageId)] }]);
 });

@@ -1,8 +1,8 @@
 // Money for accounts that tests and benchmarks make: through the product where one account is made, in bulk else.
 
 import { deposit } from '../../lib/billing/credit.ts';
-import type { Posted } from '../../lib/billing/ledger-store.ts';
 import type { Poster } from '../../lib/billing/post.ts';
+import type { Posted } from '../../lib/billing/posting-store.ts';
 import type { Database } from '../../lib/infra/mysql.ts';
 import { systemClock } from '../../lib/kernel/clock.ts';
 import { idBytes, newId } from '../../lib/kernel/ids.ts';
