@@ -15,6 +15,7 @@ import {
   text,
   withDefault,
 } from '../lib/kernel/schema.ts';
+import { failureReasons } from '../lib/messages/rules.ts';
 
 export const phone = () =>
   text()
@@ -42,6 +43,10 @@ export const messageId = () =>
 
 export const messageStatus = () =>
   oneOf('sent', 'verified', 'failed', 'expired').description('State of the message.');
+
+/** Why a message failed: the catalogue's names; the documentation has their meanings. */
+export const failureReason = () =>
+  nullable(oneOf(...Object.keys(failureReasons))).description('Why it failed; null: it did not.');
 
 export const channelName = () => oneOf('whatsapp', 'telegram').description('Channel.');
 

@@ -33,7 +33,7 @@ export const exampleValues: Record<string, readonly unknown[]> = {
   turnstile_token: ['0.mF74FV8wEufAWhIGrHlxbNeWzQTxZNQj'],
   ...{ disabled_reason: [null], failing_since: [null], paused_until: [null], finished_at: [null] },
   ...{ failures: [0], disables_at: [null], disabled_at: [null] },
-  ...{ started_at: [at('00:00')], total: [12], released: [12] },
+  ...{ started_at: [at('00:00')], total: [12], released: [7] },
   ...{ webhook_url: ['https://api.example.com/tessera'], spend_cap_hourly: [25] },
   webhook_secret: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'],
   ...{ waba_template_language: ['en_US'], billing_plan: ['pay_per_success'], mfa_enabled: [false] },
@@ -81,13 +81,13 @@ export const exampleValues: Record<string, readonly unknown[]> = {
   business_justification: ['Our autumn campaign brings about 600 sign-ups a minute.'],
   supporting_facts: ['Conversion of the last 30 days: 87 %.'],
   ...{ number: [1], duration_ms: [84], type: ['otp.verified'], next_before: [null] },
-  text: ['492113 is your verification code. For your security, do not share this code.'],
+  text: ['493027 is your verification code. For your security, do not share this code.'],
   body: ['{"id":"evt_…","type":"otp.verified","timestamp":"…","mode":"live","data":{…}}'],
   prefix: ['+20…'],
   before: ['AQGS8MF6O3xNjl8BI0VniavN'],
   ...{ version: ['0.1.0'], latency_ms: [1], connected: [12], broken: [0] },
   ...{
-    code: ['492113'],
+    code: ['493027'],
     message_id: ['otp_0192f0c1-7a3b-7c4d-8e5f-0123456789ab'],
     expires_in: [900],
   },
@@ -120,6 +120,27 @@ export const shownOnly: Record<string, readonly string[]> = {
   'POST /v1/clients/security/mfa/recovery': ['password'],
   'POST /v1/totp/enroll': ['phone'],
   'POST /v1/clients/keys/rotate': [],
+};
+
+type Header = readonly [name: string, description: string, example: string];
+
+/** How providers prove who they are, by operation. */
+export const providerHeaders: Record<string, Header> = {
+  'POST /v1/inbound/whatsapp': [
+    'X-Hub-Signature-256',
+    'sha256= and the HMAC-SHA256 of the raw body under WHATSAPP_APP_SECRET, in hex.',
+    `sha256=${'5d'.repeat(32)}`,
+  ],
+  'POST /v1/inbound/telegram': [
+    'X-Telegram-Bot-Api-Secret-Token',
+    'TELEGRAM_WEBHOOK_SECRET, as setWebhook was given it.',
+    'kZ0pWq7sT1vB8nC3xM5aD9fG2hJ4kL6e',
+  ],
+  'POST /v1/inbound/payments': [
+    'Stripe-Signature',
+    'Stripe’s signature of the raw body under STRIPE_WEBHOOK_SECRET.',
+    `t=1795176021,v1=${'5d'.repeat(32)}`,
+  ],
 };
 
 /** Answers that are no JSON, by operation. */

@@ -12,7 +12,13 @@ import {
   tagTexts,
 } from './openapi-parts.ts';
 import { schemaOf } from './openapi-schema.ts';
-import { leftOut, providerBodies, shownOnly, textExamples } from './openapi-values.ts';
+import {
+  leftOut,
+  providerBodies,
+  providerHeaders,
+  shownOnly,
+  textExamples,
+} from './openapi-values.ts';
 import { eventOperations } from './openapi-webhooks.ts';
 import type { Auth, CsvRoute, JsonRoute, RawRoute, Route } from './route.ts';
 
@@ -154,9 +160,12 @@ const rawOperation = (route: RawRoute): Json => {
   const key = operationKey(route);
   const posted = providerBodies[key];
   const body = { schema: { type: 'object' }, example: posted };
+  const [name, description, shown] = providerHeaders[key] ?? [];
+  const proof = { name, in: 'header', description, required: true, schema: { type: 'string' } };
   const inbound = route.path.startsWith('/v1/inbound/');
   const example = textExamples[key] ?? '';
   return {
+    ...(name === undefined ? {} : { parameters: [{ ...proof, example: shown }] }),
     ...(posted === undefined
       ? {}
       : { requestBody: { required: true, content: { 'application/json': body } } }),

@@ -1,8 +1,8 @@
 // All pages of the documentation: those written by hand, with their generated parts filled in, and the generated ones.
 import { readFileSync } from 'node:fs';
 import { join as joinPath } from 'node:path';
-import { errorPages } from './errors.ts';
-import { eventExamples, eventRows, retryText } from './events.ts';
+import { errorPages, retryRows } from './errors.ts';
+import { eventExamples, eventRows, reasonRows, retryText } from './events.ts';
 import { admissionRows, lockoutText, loginText, readRows, tierRows } from './limits.ts';
 import { priceRows } from './money.ts';
 import { operationsOf } from './operations.ts';
@@ -65,6 +65,8 @@ const partsFor = (facts: Facts, pages: readonly Page[]): Record<string, () => st
   event_table: () => eventRows(facts.openapi),
   event_examples: () => eventExamples(facts.openapi),
   retry_schedule: retryText,
+  retry_table: retryRows,
+  failure_reasons: reasonRows,
   settings_tables: settingTables,
 });
 

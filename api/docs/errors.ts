@@ -22,6 +22,26 @@ const retries: Record<Retry, { short: string; long: string }> = {
 
 const codes = Object.keys(errorCatalogue) as ErrorCode[];
 
+const linksOf = (retry: Retry): string =>
+  codes
+    .filter((code) => errorCatalogue[code].retry === retry)
+    .map((code) => `[${code}](/docs/errors/${code})`)
+    .join(', ');
+
+/** Which answers to repeat, by what the catalogue says of each code. */
+export const retryRows = (): string =>
+  table(
+    ['What came back', 'Repeat it?'],
+    [
+      [`No answer at all, ${linksOf('yes')}`, 'Yes, as it is.'],
+      [linksOf('after'), 'Yes, after `retry_after_seconds`, which `Retry-After` says, too.'],
+      [
+        'Every other error',
+        'No: the same request gets the same answer until something changes. That holds for [BILLING_ERROR](/docs/errors/BILLING_ERROR), too, though it is a 500: the code was right, and is used.',
+      ],
+    ],
+  );
+
 /** The operations that can answer a code, by name in the document. */
 const operationsWith = (operations: readonly OperationErrors[], code: ErrorCode): string =>
   operations

@@ -1,4 +1,5 @@
 // Webhook kinds with their payloads, and when a delivery is tried again.
+import { failureReasons } from '../../lib/messages/rules.ts';
 import type { PublicEventType } from '../../lib/webhooks/catalogue.ts';
 import { deliverWithinMs, giveUp, waitsMs } from '../../lib/webhooks/rules.ts';
 import { eventNotes } from './event-notes.ts';
@@ -42,6 +43,12 @@ export const eventExamples = (openapi: Json): string =>
       json(media.example),
       fieldTable(dataOf(media)),
     ]),
+  );
+
+export const reasonRows = (): string =>
+  table(
+    ['`failure_reason`', 'What it means'],
+    Object.entries(failureReasons).map(([name, meaning]) => [code(name), meaning]),
   );
 
 export const retryText = (): string =>

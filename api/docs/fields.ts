@@ -15,6 +15,7 @@ const boundsText = (schema: Json): string => {
   const { enum: values, minimum, maximum, minLength, maxLength, default: standard } = schema;
   const listed = Array.isArray(values) && values.length <= 14 && values.length > 0;
   const between = (low: unknown, high: unknown, unit: string): string => {
+    if (low !== undefined && low === high) return `Exactly ${low}${unit}.`;
     if (low !== undefined && high !== undefined) return `${low} to ${high}${unit}.`;
     if (high !== undefined) return `At most ${high}${unit}.`;
     return '';

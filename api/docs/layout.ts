@@ -47,7 +47,19 @@ const trail = ({ parent }: Page): string =>
     ? `<nav class="trail" aria-label="Breadcrumb"><a href="${urlOf(parent.path)}">${escapeHtml(parent.title)}</a></nav>`
     : '';
 
-const head = (page: Page, assets: AssetUrls, scripts: readonly string[]): string =>
+export type Shell = {
+  assets: AssetUrls;
+  groups: readonly NavigationGroup[];
+  searchIndex: string;
+  /** Further scripts of this page. */
+  scripts: readonly string[];
+  /** A script of somebody else's that this page needs. */
+  foreignScript: string | undefined;
+  before: Page | undefined;
+  after: Page | undefined;
+};
+
+const head = (page: Page, { assets, scripts, foreignScript }: Shell): string =>
   [
     '<meta charset="utf-8">',
     '<meta name="viewport" content="width=device-width, initial-scale=1">',
@@ -59,30 +71,23 @@ const head = (page: Page, assets: AssetUrls, scripts: readonly string[]): string
     `<link rel="alternate" type="text/markdown" href="${markdownUrlOf(page.path)}">`,
     // Not deferred: it sets the colours before anything is painted.
     `<script src="${assets['theme.js']}"></script>`,
-    ...scripts.map((url) => `<script type="module" src="${url}"></script>`),
+    ...[assets['docs.js'] ?? '', ...scripts].map(
+      (url) => `<script type="module" src="${url}"></script>`,
+    ),
+    // No module: those are fetched with CORS, and do not know their own element.
+    ...(foreignScript ? [`<script src="${foreignScript}" async defer></script>`] : []),
   ].join('');
-
-export type Shell = {
-  assets: AssetUrls;
-  groups: readonly NavigationGroup[];
-  searchIndex: string;
-  /** Further scripts of this page. */
-  scripts: readonly string[];
-  before: Page | undefined;
-  after: Page | undefined;
-};
 
 const top = ({ assets, searchIndex }: Shell): string =>
   `<header class="top"><a class="brand" href="/docs">${mark}<span>Tessera</span><small>docs</small></a><button type="button" class="search-open" data-index="${searchIndex}" data-engine="${assets['minisearch.js']}" hidden><span>Search</span><kbd>/</kbd></button><button type="button" class="theme" hidden>Theme</button></header>`;
 
 /** A whole page. */
 export const htmlOf = (page: Page, { html, headings }: Rendered, shell: Shell): string => {
-  const { assets, groups, scripts, before, after } = shell;
+  const { groups, before, after } = shell;
   const current = urlOf(page.parent?.path ?? page.path);
-  const all = [assets['docs.js'] ?? '', ...scripts];
   const menu = (prefix: string) => navigation(groups, { current, prefix });
   return [
-    `<!doctype html><html lang="en"><head>${head(page, assets, all)}</head><body>`,
+    `<!doctype html><html lang="en"><head>${head(page, shell)}</head><body>`,
     '<a class="skip" href="#content">Skip to content</a>',
     top(shell),
     `<div class="frame"><details class="menu"><summary>Menu</summary><nav aria-label="Menu">${menu('menu')}</nav></details>`,

@@ -42,10 +42,12 @@ export const curlOf = ({ method, path, parameters, body, credentials }: Operatio
     .reduce((text, { name, example }) => text.replace(`{${name}}`, String(example)), path);
   const [credential] = credentials;
   const once = parameters.some(({ name }) => name === 'Idempotency-Key');
+  const proofs = parameters.filter(({ in: place, required }) => place === 'header' && required);
   const lines = [
     `curl ${method === 'GET' || (method === 'POST' && body) ? '' : `-X ${method} `}${exampleUrl}${filled}`,
     ...(credential ? [`-H "Authorization: Bearer $${variableOf[credential]}"`] : []),
     ...(once ? ["-H 'Idempotency-Key: signup-8c1f4a52'"] : []),
+    ...proofs.map(({ name, example }) => `-H '${name}: ${String(example)}'`),
     ...(body
       ? [
           "-H 'Content-Type: application/json'",

@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib';
 import { composePages, playgroundPlace } from './compose.ts';
 import { type AssetUrls, htmlOf, type NavigationGroup } from './layout.ts';
 import { createMarkdown } from './markdown.ts';
-import { type Facts, markdownUrlOf, type Page, urlOf } from './page.ts';
+import { exampleUrl, type Facts, markdownUrlOf, type Page, urlOf } from './page.ts';
 import { playgroundForm, turnstileScript } from './playground.ts';
 import { searchIndexOf } from './search-index.ts';
 
@@ -91,6 +91,7 @@ const machineIndex = (pages: readonly Page[]): string => {
   return [
     '# Tessera',
     '> Self-hosted phone verification: one-time codes over WhatsApp and Telegram, TOTP, prepaid billing, signed webhooks. Every call is described by /openapi.json.',
+    `Examples name ${exampleUrl}: put the address of the server you read this from in its place.`,
     `## Guides\n\n${of(({ section }) => section !== undefined)}`,
     `## Calls\n\n${of(({ section, path }) => section === undefined && path.startsWith('api/'))}`,
     `## Errors\n\n${of(({ section, path }) => section === undefined && path.startsWith('errors/'))}`,
@@ -98,11 +99,13 @@ const machineIndex = (pages: readonly Page[]): string => {
   ].join('\n\n');
 };
 
+/** Ids that headings were given by hand: the pages read them, Markdown has no such thing. */
+const headingNames = /(?<=^#+ .*)\s*\{#[\w-]+\}$/gm;
+
 const markdownFile = (page: Page): File => {
-  const text = page.markdown.replace(
-    playgroundPlace,
-    'The form is at [/docs/playground](/docs/playground).',
-  );
+  const text = page.markdown
+    .replace(headingNames, '')
+    .replace(playgroundPlace, 'The form is at [/docs/playground](/docs/playground).');
   return fileOf(
     markdownUrlOf(page.path),
     'text/markdown; charset=utf-8',
@@ -142,7 +145,8 @@ export const renderSite = (facts: Facts): File[] => {
       { ...rendered, html },
       {
         ...{ assets: urls, groups, searchIndex: index.url },
-        scripts: tries ? [urls['playground.js'] ?? '', ...(bot ? [bot] : [])] : [],
+        scripts: tries ? [urls['playground.js'] ?? ''] : [],
+        foreignScript: tries ? bot : undefined,
         before: at > 0 ? inOrder[at - 1] : undefined,
         after: at >= 0 ? inOrder[at + 1] : undefined,
       },

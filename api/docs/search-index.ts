@@ -11,16 +11,23 @@ const plain = (markdown: string): string =>
     .replace(/\]\([^)]*\)/g, ' ')
     .replace(/[|*#>[\]{}"]/g, ' ');
 
-const wordsMax = 400;
+type Entry = { id: string; title: string; summary: string; text: string };
+
+/** Parts with an id of their own are found by their headings, such as the types of events. */
+const partsOf = ({ path, title, markdown }: Page): Entry[] =>
+  [...markdown.matchAll(/^#+ (.*?)\s*\{#([\w-]+)\}$/gm)].map(([, part = '', anchor]) => ({
+    ...{ id: `${urlOf(path)}#${anchor}`, title: part, summary: title, text: '' },
+  }));
 
 /** The index as JSON. Tables and examples repeat words, so each is taken once per page. */
 export const searchIndexOf = (pages: readonly Page[]): string => {
   const index = new MiniSearch(options);
   index.addAll(
-    pages.map(({ path, title, summary, markdown }) => ({
-      ...{ id: urlOf(path), title, summary },
-      text: [...new Set(plain(markdown).split(/\s+/))].slice(0, wordsMax).join(' '),
-    })),
+    pages.flatMap((page): Entry[] => {
+      const { path, title, summary, markdown } = page;
+      const text = [...new Set(plain(markdown).split(/\s+/))].join(' ');
+      return [{ id: urlOf(path), title, summary, text }, ...partsOf(page)];
+    }),
   );
   return JSON.stringify(index);
 };

@@ -19,6 +19,7 @@ export const settingGroups: Record<string, RegExp> = {
 };
 
 type Described = {
+  type?: string;
   flags?: { default?: unknown; presence?: string };
   allow?: unknown[];
   rules?: { name: string; args?: { limit?: number } }[];
@@ -26,13 +27,14 @@ type Described = {
 
 const described = (schema: unknown): Described => (schema as { describe(): Described }).describe();
 
-const allowed = ({ allow = [], rules = [] }: Described): string => {
+const allowed = ({ type, allow = [], rules = [] }: Described): string => {
+  const unit = type === 'string' ? ' characters' : '';
   const values = allow.filter((value) => typeof value === 'string' && value !== '');
   const bound = (name: string) => rules.find((rule) => rule.name === name)?.args?.limit;
   const [min, max] = [bound('min'), bound('max')];
   if (values.length > 0) return values.map((value) => code(String(value))).join(', ');
-  if (min !== undefined && max !== undefined) return `${min} to ${max}`;
-  return max === undefined ? '' : `up to ${max}`;
+  if (min !== undefined && max !== undefined) return `${min} to ${max}${unit}`;
+  return max === undefined ? '' : `up to ${max}${unit}`;
 };
 
 const standard = (env: string, { flags }: Described): string => {

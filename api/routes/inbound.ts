@@ -18,6 +18,10 @@ const whatsappBodyBytes = 3 * 1024 * 1024;
 const telegramBodyBytes = 1024 * 1024;
 const paymentBodyBytes = 256 * 1024;
 
+const answered =
+  'Called by the provider alone. 200 without a body says that it is taken and will not be lost; 403 that it is not signed. ' +
+  'A provider that hears anything else comes again.';
+
 const accepted: RawAnswer = { status: 200, body: '' };
 const forbidden: RawAnswer = { status: 403, body: '' };
 
@@ -27,6 +31,8 @@ const headerText = (value: string | string[] | undefined): string =>
 const handshake = rawRoute({
   ...{ method: 'GET', path: '/v1/inbound/whatsapp', tag, maxBodyBytes: 0, errors: [] },
   summary: "Meta's handshake: answers the challenge to whoever knows the verify token.",
+  about:
+    'With hub.mode=subscribe, hub.verify_token and hub.challenge in the query; 403 for another token.',
   produces: 'text/plain',
   handle: (app, { query }) => {
     const { whatsappVerifyToken } = app.config;
@@ -54,6 +60,7 @@ const whatsapp = rawRoute({
   ...{ method: 'POST', path: '/v1/inbound/whatsapp', tag, maxBodyBytes: whatsappBodyBytes },
   summary:
     "WhatsApp's receipts and news of templates and accounts, signed by Meta over the raw body.",
+  about: answered,
   produces: 'text/plain',
   errors: ['PAYLOAD_TOO_LARGE', 'VALIDATION_ERROR'],
   refuse: ({ config }, { headers }) => {
@@ -75,6 +82,7 @@ const isFromTelegram = (app: ApiApp, secret: string): boolean =>
 const telegram = rawRoute({
   ...{ method: 'POST', path: '/v1/inbound/telegram', tag, maxBodyBytes: telegramBodyBytes },
   summary: "Telegram's updates, authenticated by the secret header.",
+  about: answered,
   produces: 'text/plain',
   errors: ['PAYLOAD_TOO_LARGE', 'VALIDATION_ERROR'],
   refuse: (app, { headers }) => {
@@ -94,6 +102,7 @@ const telegram = rawRoute({
 const payments = rawRoute({
   ...{ method: 'POST', path: '/v1/inbound/payments', tag, maxBodyBytes: paymentBodyBytes },
   summary: "Stripe's webhook: signed news of payments and refunds; each is booked once.",
+  about: answered,
   errors: ['PAYLOAD_TOO_LARGE'],
   produces: 'text/plain',
   refuse: ({ payments: provider }, { headers }) => {

@@ -11,13 +11,14 @@ import { rateLimitHeaders, refusalExtras } from '../../lib/limits/answers.ts';
 import { takeRead } from '../../lib/limits/reads.ts';
 import type { Tier } from '../../lib/limits/rules.ts';
 import { issueLink, unlinkRecipient } from '../../lib/links/issue.ts';
-import { failureReasons, type Origin } from '../../lib/messages/rules.ts';
+import type { Origin } from '../../lib/messages/rules.ts';
 import { sendOtp } from '../../lib/otp/send.ts';
 import { otpStatus } from '../../lib/otp/status.ts';
 import { verifyOtp } from '../../lib/otp/verify.ts';
 import {
   channelName,
   code,
+  failureReason,
   messageId,
   messageStatus,
   nullableTimestamp,
@@ -193,7 +194,7 @@ const status = route({
     expires_at: nullableTimestamp(),
     delivered_at: nullableTimestamp(),
     verified_at: nullableTimestamp(),
-    failure_reason: nullable(oneOf(...Object.keys(failureReasons))),
+    failure_reason: failureReason(),
     fallback_used: yesNo().description('The code went out over Telegram.'),
   }),
   handle: async (app, { principal, params }) => {

@@ -11,12 +11,12 @@ import {
   withDefault,
 } from '../../lib/kernel/schema.ts';
 import { takeRead } from '../../lib/limits/reads.ts';
-import { failureReasons } from '../../lib/messages/rules.ts';
 import { analytics, channels, funnel, timeseries } from '../../lib/reports/analytics.ts';
 import { listMessages, messagesCsv, timeline } from '../../lib/reports/messages.ts';
 import { stepTypes } from '../../lib/reports/timeline.ts';
 import {
   channelName,
+  failureReason,
   listQuery,
   messageId,
   messageStatus,
@@ -46,7 +46,7 @@ const message = () =>
     expires_at: nullableTimestamp(),
     delivered_at: nullableTimestamp(),
     verified_at: nullableTimestamp(),
-    failure_reason: nullable(oneOf(...Object.keys(failureReasons))),
+    failure_reason: failureReason(),
     fallback_used: yesNo().description('The code went out over Telegram.'),
     price: decimal().description('Price frozen when it was sent, USD.'),
   });

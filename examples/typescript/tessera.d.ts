@@ -476,26 +476,26 @@ export type paths = {
   "/v1/inbound/payments": {
     /**
      * Stripe's webhook: signed news of payments and refunds; each is booked once.
-     * @description Takes no credential.
+     * @description Called by the provider alone. 200 without a body says that it is taken and will not be lost; 403 that it is not signed. A provider that hears anything else comes again. Takes no credential.
      */
     post: operations["postInboundPayments"];
   };
   "/v1/inbound/whatsapp": {
     /**
      * Meta's handshake: answers the challenge to whoever knows the verify token.
-     * @description Takes no credential.
+     * @description With hub.mode=subscribe, hub.verify_token and hub.challenge in the query; 403 for another token. Takes no credential.
      */
     get: operations["getInboundWhatsapp"];
     /**
      * WhatsApp's receipts and news of templates and accounts, signed by Meta over the raw body.
-     * @description Takes no credential.
+     * @description Called by the provider alone. 200 without a body says that it is taken and will not be lost; 403 that it is not signed. A provider that hears anything else comes again. Takes no credential.
      */
     post: operations["postInboundWhatsapp"];
   };
   "/v1/inbound/telegram": {
     /**
      * Telegram's updates, authenticated by the secret header.
-     * @description Takes no credential.
+     * @description Called by the provider alone. 200 without a body says that it is taken and will not be lost; 403 that it is not signed. A provider that hears anything else comes again. Takes no credential.
      */
     post: operations["postInboundTelegram"];
   };
@@ -2010,7 +2010,10 @@ export type operations = {
                * @description Time in UTC (RFC 3339).
                */
               verified_at: string | null;
-              /** @enum {string|null} */
+              /**
+               * @description Why it failed; null: it did not.
+               * @enum {string|null}
+               */
               failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "telegram_outcome_unknown" | "not_delivered" | "deadline" | null;
               /** @description The code went out over Telegram. */
               fallback_used: boolean;
@@ -6809,7 +6812,10 @@ export type operations = {
                    * @description Time in UTC (RFC 3339).
                    */
                   verified_at: string | null;
-                  /** @enum {string|null} */
+                  /**
+                   * @description Why it failed; null: it did not.
+                   * @enum {string|null}
+                   */
                   failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "telegram_outcome_unknown" | "not_delivered" | "deadline" | null;
                   /** @description The code went out over Telegram. */
                   fallback_used: boolean;
@@ -7012,7 +7018,10 @@ export type operations = {
                    * @description Time in UTC (RFC 3339).
                    */
                   verified_at: string | null;
-                  /** @enum {string|null} */
+                  /**
+                   * @description Why it failed; null: it did not.
+                   * @enum {string|null}
+                   */
                   failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "telegram_outcome_unknown" | "not_delivered" | "deadline" | null;
                   /** @description The code went out over Telegram. */
                   fallback_used: boolean;
@@ -7323,7 +7332,10 @@ export type operations = {
                  * @description Time in UTC (RFC 3339).
                  */
                 verified_at: string | null;
-                /** @enum {string|null} */
+                /**
+                 * @description Why it failed; null: it did not.
+                 * @enum {string|null}
+                 */
                 failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "telegram_outcome_unknown" | "not_delivered" | "deadline" | null;
                 /** @description The code went out over Telegram. */
                 fallback_used: boolean;
@@ -9850,7 +9862,7 @@ export type operations = {
       content: {
         /**
          * @example {
-         *   "code": "492113"
+         *   "code": "493027"
          * }
          */
         "application/json": {
@@ -10270,7 +10282,7 @@ export type operations = {
       content: {
         /**
          * @example {
-         *   "code": "492113"
+         *   "code": "493027"
          * }
          */
         "application/json": {
@@ -11536,7 +11548,7 @@ export type operations = {
       content: {
         /**
          * @example {
-         *   "code": "492113",
+         *   "code": "493027",
          *   "waba_id": "102290129340398",
          *   "phone_number_id": "106540352242922"
          * }
@@ -12333,9 +12345,18 @@ export type operations = {
   };
   /**
    * Stripe's webhook: signed news of payments and refunds; each is booked once.
-   * @description Takes no credential.
+   * @description Called by the provider alone. 200 without a body says that it is taken and will not be lost; 403 that it is not signed. A provider that hears anything else comes again. Takes no credential.
    */
   postInboundPayments: {
+    parameters: {
+      header: {
+        /**
+         * @description Stripe’s signature of the raw body under STRIPE_WEBHOOK_SECRET.
+         * @example t=1795176021,v1=5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d
+         */
+        "Stripe-Signature": string;
+      };
+    };
     requestBody: {
       content: {
         /**
@@ -12419,7 +12440,7 @@ export type operations = {
   };
   /**
    * Meta's handshake: answers the challenge to whoever knows the verify token.
-   * @description Takes no credential.
+   * @description With hub.mode=subscribe, hub.verify_token and hub.challenge in the query; 403 for another token. Takes no credential.
    */
   getInboundWhatsapp: {
     responses: {
@@ -12488,9 +12509,18 @@ export type operations = {
   };
   /**
    * WhatsApp's receipts and news of templates and accounts, signed by Meta over the raw body.
-   * @description Takes no credential.
+   * @description Called by the provider alone. 200 without a body says that it is taken and will not be lost; 403 that it is not signed. A provider that hears anything else comes again. Takes no credential.
    */
   postInboundWhatsapp: {
+    parameters: {
+      header: {
+        /**
+         * @description sha256= and the HMAC-SHA256 of the raw body under WHATSAPP_APP_SECRET, in hex.
+         * @example sha256=5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d
+         */
+        "X-Hub-Signature-256": string;
+      };
+    };
     requestBody: {
       content: {
         /**
@@ -12601,9 +12631,18 @@ export type operations = {
   };
   /**
    * Telegram's updates, authenticated by the secret header.
-   * @description Takes no credential.
+   * @description Called by the provider alone. 200 without a body says that it is taken and will not be lost; 403 that it is not signed. A provider that hears anything else comes again. Takes no credential.
    */
   postInboundTelegram: {
+    parameters: {
+      header: {
+        /**
+         * @description TELEGRAM_WEBHOOK_SECRET, as setWebhook was given it.
+         * @example kZ0pWq7sT1vB8nC3xM5aD9fG2hJ4kL6e
+         */
+        "X-Telegram-Bot-Api-Secret-Token": string;
+      };
+    };
     requestBody: {
       content: {
         /**
@@ -12893,24 +12932,41 @@ export type operations = {
            */
           mode: "live" | "test";
           data: {
+            /** @description Id of the message, as send answered it. */
             message_id: string;
             /** @description The recipient, E.164. */
             phone: string;
+            /** @description ISO 3166 code of the destination. */
             country: string;
             /**
              * @description The channel the news is about; null: none was reached.
              * @enum {string|null}
              */
             channel: "whatsapp" | "telegram" | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When a channel took it.
+             */
             accepted_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Until when the code is right.
+             */
             expires_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When a channel reported that it arrived.
+             */
             delivered_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the code was entered.
+             */
             verified_at: string | null;
-            /** @enum {string|null} */
+            /**
+             * @description Why it failed; null: it did not.
+             * @enum {string|null}
+             */
             failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "telegram_outcome_unknown" | "not_delivered" | "deadline" | null;
             /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
             sequence: number;
@@ -12991,24 +13047,41 @@ export type operations = {
            */
           mode: "live" | "test";
           data: {
+            /** @description Id of the message, as send answered it. */
             message_id: string;
             /** @description The recipient, E.164. */
             phone: string;
+            /** @description ISO 3166 code of the destination. */
             country: string;
             /**
              * @description The channel the news is about; null: none was reached.
              * @enum {string|null}
              */
             channel: "whatsapp" | "telegram" | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When a channel took it.
+             */
             accepted_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Until when the code is right.
+             */
             expires_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When a channel reported that it arrived.
+             */
             delivered_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the code was entered.
+             */
             verified_at: string | null;
-            /** @enum {string|null} */
+            /**
+             * @description Why it failed; null: it did not.
+             * @enum {string|null}
+             */
             failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "telegram_outcome_unknown" | "not_delivered" | "deadline" | null;
             /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
             sequence: number;
@@ -13089,24 +13162,41 @@ export type operations = {
            */
           mode: "live" | "test";
           data: {
+            /** @description Id of the message, as send answered it. */
             message_id: string;
             /** @description The recipient, E.164. */
             phone: string;
+            /** @description ISO 3166 code of the destination. */
             country: string;
             /**
              * @description The channel the news is about; null: none was reached.
              * @enum {string|null}
              */
             channel: "whatsapp" | "telegram" | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When a channel took it.
+             */
             accepted_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Until when the code is right.
+             */
             expires_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When a channel reported that it arrived.
+             */
             delivered_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the code was entered.
+             */
             verified_at: string | null;
-            /** @enum {string|null} */
+            /**
+             * @description Why it failed; null: it did not.
+             * @enum {string|null}
+             */
             failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "telegram_outcome_unknown" | "not_delivered" | "deadline" | null;
             /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
             sequence: number;
@@ -13187,24 +13277,41 @@ export type operations = {
            */
           mode: "live" | "test";
           data: {
+            /** @description Id of the message, as send answered it. */
             message_id: string;
             /** @description The recipient, E.164. */
             phone: string;
+            /** @description ISO 3166 code of the destination. */
             country: string;
             /**
              * @description The channel the news is about; null: none was reached.
              * @enum {string|null}
              */
             channel: "whatsapp" | "telegram" | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When a channel took it.
+             */
             accepted_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Until when the code is right.
+             */
             expires_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When a channel reported that it arrived.
+             */
             delivered_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the code was entered.
+             */
             verified_at: string | null;
-            /** @enum {string|null} */
+            /**
+             * @description Why it failed; null: it did not.
+             * @enum {string|null}
+             */
             failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "telegram_outcome_unknown" | "not_delivered" | "deadline" | null;
             /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
             sequence: number;
@@ -13285,24 +13392,41 @@ export type operations = {
            */
           mode: "live" | "test";
           data: {
+            /** @description Id of the message, as send answered it. */
             message_id: string;
             /** @description The recipient, E.164. */
             phone: string;
+            /** @description ISO 3166 code of the destination. */
             country: string;
             /**
              * @description The channel the news is about; null: none was reached.
              * @enum {string|null}
              */
             channel: "whatsapp" | "telegram" | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When a channel took it.
+             */
             accepted_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Until when the code is right.
+             */
             expires_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When a channel reported that it arrived.
+             */
             delivered_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the code was entered.
+             */
             verified_at: string | null;
-            /** @enum {string|null} */
+            /**
+             * @description Why it failed; null: it did not.
+             * @enum {string|null}
+             */
             failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "telegram_outcome_unknown" | "not_delivered" | "deadline" | null;
             /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
             sequence: number;
@@ -13393,24 +13517,41 @@ export type operations = {
            */
           mode: "live" | "test";
           data: {
+            /** @description Id of the message, as send answered it. */
             message_id: string;
             /** @description The recipient, E.164. */
             phone: string;
+            /** @description ISO 3166 code of the destination. */
             country: string;
             /**
              * @description The channel the news is about; null: none was reached.
              * @enum {string|null}
              */
             channel: "whatsapp" | "telegram" | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When a channel took it.
+             */
             accepted_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Until when the code is right.
+             */
             expires_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When a channel reported that it arrived.
+             */
             delivered_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the code was entered.
+             */
             verified_at: string | null;
-            /** @enum {string|null} */
+            /**
+             * @description Why it failed; null: it did not.
+             * @enum {string|null}
+             */
             failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "telegram_outcome_unknown" | "not_delivered" | "deadline" | null;
             /** @enum {string} */
             status: "verified" | "failed" | "expired";

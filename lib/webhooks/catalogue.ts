@@ -39,17 +39,21 @@ const kind = (summary: string, shape: Shape): EventKind => ({
 });
 
 const messageShape = () => ({
-  message_id: text().example('otp_0192f0c1-7a3b-7c4d-8e5f-0123456789ab'),
+  message_id: text()
+    .description('Id of the message, as send answered it.')
+    .example('otp_0192f0c1-7a3b-7c4d-8e5f-0123456789ab'),
   phone: phone(),
-  country: text().length(2).example('US'),
+  country: text().length(2).description('ISO 3166 code of the destination.').example('US'),
   channel: nullable(channel()).description(
     'The channel the news is about; null: none was reached.',
   ),
-  accepted_at: timeOrNull(),
-  expires_at: timeOrNull(),
-  delivered_at: timeOrNull(),
-  verified_at: timeOrNull(),
-  failure_reason: nullable(oneOf(...Object.keys(failureReasons))),
+  accepted_at: timeOrNull().description('When a channel took it.'),
+  expires_at: timeOrNull().description('Until when the code is right.'),
+  delivered_at: timeOrNull().description('When a channel reported that it arrived.'),
+  verified_at: timeOrNull().description('When the code was entered.'),
+  failure_reason: nullable(oneOf(...Object.keys(failureReasons))).description(
+    'Why it failed; null: it did not.',
+  ),
 });
 
 const message = (summary: string): EventKind => kind(summary, messageShape());

@@ -10,6 +10,7 @@ import { settings } from '../../lib/kernel/config.ts';
 import { errorHelp } from '../../lib/kernel/error-help.ts';
 import { errorCatalogue } from '../../lib/kernel/errors.ts';
 import { admissionTable, readTable } from '../../lib/limits/table.ts';
+import { failureReasons } from '../../lib/messages/rules.ts';
 import { magicNumbers } from '../../lib/otp/sandbox.ts';
 import { eventCatalogue } from '../../lib/webhooks/catalogue.ts';
 import { markdownAt, pages } from './facts.ts';
@@ -30,6 +31,23 @@ test('every error code has a page: cause, what to do, whether a retry helps, how
     t.false(numbers.length > 0 && provoke !== '', `${code}: its number is enough`);
     for (const { phone } of numbers) t.true(page.includes(phone), `${code} ${phone}`);
     t.true(index.includes(`(/docs/errors/${code})`), code);
+  }
+});
+
+test('what may be repeated is one table, by what the catalogue says of each code', (t) => {
+  const rows = markdownAt('idempotency').split('\n');
+  for (const [code, { retry }] of Object.entries(errorCatalogue)) {
+    const answers = { yes: /\| Yes, as it is/, after: /\| Yes, after/, no: /^$/ };
+    const row = rows.find((line) => /\| Yes/.test(line) && line.includes(`/errors/${code})`)) ?? '';
+    t.regex(row, answers[retry], code);
+  }
+  t.regex(markdownAt('idempotency'), /\| No: .*BILLING_ERROR.* though it is a 500/);
+});
+
+test('every reason for which a message fails is explained', (t) => {
+  const page = markdownAt('resend-and-fallback');
+  for (const [reason, meaning] of Object.entries(failureReasons)) {
+    t.true(page.includes(`| \`${reason}\` | ${meaning} |`), reason);
   }
 });
 

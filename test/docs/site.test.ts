@@ -2,6 +2,7 @@
 import { gunzipSync } from 'node:zlib';
 import test from 'ava';
 import { packFiles, unpackFiles } from '../../api/docs/pack.ts';
+import { exampleUrl } from '../../api/docs/page.ts';
 import { type File, renderSite } from '../../api/docs/render.ts';
 import { answerFile } from '../../api/docs/serve.ts';
 import { createSite } from '../../api/docs/site.ts';
@@ -40,15 +41,19 @@ test('ids are unique in a page', (t) => {
 
 test('each page is also Markdown, and llms.txt lists them all', (t) => {
   const index = textOf(at.get('/docs/llms.txt') as File);
+  t.true(index.includes(`Examples name ${exampleUrl}: put the address`));
   for (const { path, title } of pages) {
     const url = `/docs/${path === '' ? 'index' : path}.md`;
-    t.true(textOf(at.get(url) as File).startsWith(`# ${title}\n`), url);
+    const text = textOf(at.get(url) as File);
+    t.true(text.startsWith(`# ${title}\n`), url);
+    t.notRegex(text, /\{#[\w-]+\}/, `${url}: an id of a heading is no Markdown`);
     t.true(index.includes(`(${url})`), url);
   }
 });
 
 test('no page takes 200 kB with all it loads, the search included', (t) => {
   const assets = files.filter(({ url }) => url.startsWith('/docs/assets/'));
+  for (const file of assets) t.true(textOf(file).length > 100, file.url);
   const shared = assets.reduce((sum, { gzip }) => sum + gzip.length, 0);
   const largest = html.toSorted((one, other) => other.gzip.length - one.gzip.length)[0];
   const total = shared + (largest?.gzip.length ?? 0);
@@ -82,7 +87,11 @@ test('with Turnstile only the playground may load it', (t) => {
     ['/docs/playground'],
   );
   const [page] = origins as [File];
-  t.regex(textOf(page), /src="https:\/\/challenges\.example\/turnstile\/v0\/api\.js"/);
+  t.regex(
+    textOf(page),
+    /<script src="https:\/\/challenges\.example\/turnstile\/v0\/api\.js" async defer>/,
+    'as its documentation has it: no module',
+  );
   const policy = answerFile(page, {}).headers?.['Content-Security-Policy'] ?? '';
   t.regex(policy, /script-src 'self' https:\/\/challenges\.example;/);
   const off = renderSite({ ...facts, playground: 'off', turnstileSiteKey: '1x00' });

@@ -72,6 +72,10 @@ const load = ({ index, engine }) => {
         storeFields: ['title', 'summary'],
       }),
   );
+  // Whoever searches again after a failure tries again.
+  loading.catch(() => {
+    loading = undefined;
+  });
   return loading;
 };
 
@@ -83,9 +87,9 @@ const search = async (button, words) => {
     fuzzy: (term) => (term.length > 4 ? 0.2 : false),
     combineWith: 'AND',
   });
-  // Who types a code whole wants its page.
+  // Who types a name whole wants its page.
   const wanted = words.trim().toUpperCase();
-  const isWanted = ({ title }) => title === wanted;
+  const isWanted = ({ title }) => title.toUpperCase() === wanted;
   return [...found.filter(isWanted), ...found.filter((each) => !isWanted(each))].slice(0, 12);
 };
 
@@ -108,6 +112,7 @@ const createDialog = (button) => {
     autocomplete: 'off',
     spellcheck: false,
     placeholder: 'Search pages, calls and error codes',
+    maxLength: 200,
   });
   input.setAttribute('role', 'searchbox');
   input.setAttribute('aria-label', 'Search the documentation');
@@ -118,13 +123,18 @@ const createDialog = (button) => {
   dialog.setAttribute('aria-label', 'Search');
   document.body.append(dialog);
 
+  const show = (found, none) => {
+    list.replaceChildren(...found.map(result));
+    status.textContent = found.length > 0 ? `${found.length} found` : none;
+  };
   input.addEventListener('input', async () => {
     const words = input.value;
-    const found = words.trim() === '' ? [] : await search(button, words);
-    if (words !== input.value) return;
-    list.replaceChildren(...found.map(result));
-    const none = words.trim() === '' ? '' : 'Nothing found.';
-    status.textContent = found.length > 0 ? `${found.length} found` : none;
+    try {
+      const found = words.trim() === '' ? [] : await search(button, words);
+      if (words === input.value) show(found, words.trim() === '' ? '' : 'Nothing found.');
+    } catch {
+      show([], 'The search could not be loaded. Reload the page, or look under All pages below.');
+    }
   });
   dialog.addEventListener('keydown', (event) => {
     const links = [...list.querySelectorAll('a')];
@@ -149,7 +159,7 @@ const offerSearch = () => {
     made ??= createDialog(button);
     if (!made.dialog.open) made.dialog.showModal();
     made.input.select();
-    load(button.dataset);
+    load(button.dataset).catch(() => undefined);
   };
   button.hidden = false;
   button.addEventListener('click', open);
