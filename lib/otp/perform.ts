@@ -209,8 +209,10 @@ export const perform = async (
     const code = command.code ?? newCode(mode);
     const outcome = await dispatch(deps, { message, ref, code, reachable, own: !asked.shared });
     if (outcome.kind === 'duplicate') {
+      const answer = await duplicateAnswer(deps, command, outcome.messageId);
+      await deps.admission.giveBack(receipt).catch(() => undefined);
       await deps.quotes.cancel(asked, quote);
-      return await duplicateAnswer(deps, command, outcome.messageId);
+      return answer;
     }
     if (outcome.kind === 'failed') {
       mayArrive = outcome.mayArrive;

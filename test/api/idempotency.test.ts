@@ -61,6 +61,8 @@ test.serial('when Redis forgot, MySQL still knows: nothing is sent twice', async
   t.is(again.status, 200, again.text);
   t.is(again.data.message_id, sent.data.message_id);
   t.is((await phone.messages()).length, 1);
+  // Nothing was sent, so the recipient's place among the account's sends is free.
+  t.is((await customer.live.deliver(phone.number, '707071')).status, 200);
 });
 
 test.serial(
