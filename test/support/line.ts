@@ -6,6 +6,8 @@ export type Line = {
   through(url: string): string;
   /** Ends every connection and refuses new ones. */
   cut(): void;
+  /** Keeps every connection, and new ones, and lets nothing through. */
+  hang(): void;
   mend(): void;
   close(): Promise<void>;
 };
@@ -14,7 +16,13 @@ export type Line = {
 export const createLine = async (target: string): Promise<Line> => {
   const { hostname, port } = new URL(target);
   const sockets = new Set<Socket>();
+  const pairs = new Set<readonly [Socket, Socket]>();
   let isCut = false;
+  let hangs = false;
+
+  const join = ([client, engine]: readonly [Socket, Socket]): void => {
+    client.pipe(engine).pipe(client);
+  };
 
   const server = createServer((client) => {
     if (isCut) {
@@ -22,17 +30,20 @@ export const createLine = async (target: string): Promise<Line> => {
       return;
     }
     const engine = connect(Number(port), hostname);
+    const pair = [client, engine] as const;
+    pairs.add(pair);
     for (const socket of [client, engine]) {
       sockets.add(socket);
       socket.setNoDelay(true);
       socket.on('error', () => undefined);
       socket.on('close', () => {
         sockets.delete(socket);
+        pairs.delete(pair);
         client.destroy();
         engine.destroy();
       });
     }
-    client.pipe(engine).pipe(client);
+    if (!hangs) join(pair);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 
@@ -51,8 +62,17 @@ export const createLine = async (target: string): Promise<Line> => {
       isCut = true;
       destroyAll();
     },
+    hang: () => {
+      hangs = true;
+      for (const [client, engine] of pairs) {
+        client.unpipe(engine);
+        engine.unpipe(client);
+      }
+    },
     mend: () => {
       isCut = false;
+      if (hangs) for (const pair of pairs) join(pair);
+      hangs = false;
     },
     close: async () => {
       destroyAll();
