@@ -6,6 +6,7 @@ import type { Broker } from './infra/queue/broker.ts';
 import type { RedisClient } from './infra/redis.ts';
 import type { Clock } from './kernel/clock.ts';
 import type { Config } from './kernel/config.ts';
+import { inTime } from './kernel/in-time.ts';
 import type { ChannelName } from './messages/rules.ts';
 import type { ChannelHealth, SenderWatch } from './sender/health.ts';
 import type { Pauses } from './sender/pauses.ts';
@@ -16,18 +17,13 @@ export type Checks = { redis: Check; mysql: Check; rabbitmq: Check };
 const cacheMs = 1_000;
 const patienceMs = 900;
 
-const inTime = async <T>(work: () => Promise<T>): Promise<T> => {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('no answer in time')), patienceMs);
-  });
-  return Promise.race([work(), late]).finally(() => clearTimeout(timer));
-};
+const soon = <T>(work: () => Promise<T>): Promise<T> =>
+  inTime(work(), patienceMs, () => new Error('no answer in time'));
 
 const timed = async (work: () => Promise<unknown>): Promise<Check> => {
   const startedAt = performance.now();
   try {
-    await inTime(work);
+    await soon(work);
     return { status: 'ok', latency_ms: Math.round(performance.now() - startedAt) };
   } catch {
     return { status: 'down', latency_ms: null };
@@ -50,7 +46,7 @@ export type Health = {
 };
 
 export const createHealth = (deps: {
-  broker: Pick<Broker, 'ready'>;
+  broker: Pick<Broker, 'ready' | 'look'>;
   clock: Clock;
   config: Config;
   connections: Pick<ConnectionStore, 'counts'>;
@@ -63,21 +59,25 @@ export const createHealth = (deps: {
   let counted: { at: number; counts: Promise<ConnectionCounts> } | undefined;
   let known: { at: number; checks: Promise<Checks> } | undefined;
 
+  /** A connection that stands says nothing while the broker keeps silent: opening a channel takes its answer. */
+  const askBroker = async (): Promise<void> => {
+    if (!broker.ready()) throw new Error('not connected');
+    await broker.look(() => Promise.resolve());
+  };
+
   const run = async (): Promise<Checks> => {
-    const [redisCheck, mysql] = await Promise.all([
+    const [redisCheck, mysql, rabbitmq] = await Promise.all([
       timed(() => redis.get(`${config.keyPrefix}health`)),
       timed(() => db.raw('SELECT 1')),
+      timed(askBroker),
     ]);
-    const rabbitmq: Check = broker.ready()
-      ? { status: 'ok', latency_ms: 0 }
-      : { status: 'down', latency_ms: null };
     return { redis: redisCheck, mysql, rabbitmq };
   };
 
   const countConnections = (): Promise<ConnectionCounts> => {
     const now = clock.now();
     if (!counted || now - counted.at >= cacheMs) {
-      counted = { at: now, counts: inTime(connections.counts).catch(() => null) };
+      counted = { at: now, counts: soon(connections.counts).catch(() => null) };
     }
     return counted.counts;
   };

@@ -64,6 +64,11 @@ const pausing = (name: 'pause' | 'resume', about: string): Command => ({
   },
 });
 
+const booksText = (books: Row | null): string => {
+  if (books === null) return 'not compared yet';
+  return `${books.mismatches === 0 ? 'agreed' : `${books.mismatches} mismatches`} at ${books.at}`;
+};
+
 const platform: Command = {
   name: 'platform',
   usage: '',
@@ -78,7 +83,8 @@ const platform: Command = {
       ),
       facts([
         ['guard against pumping', guard.mode],
-        ['held prefixes', guard.held.length],
+        ['held prefixes', guard.held?.length ?? 'not known: Redis is away'],
+        ['books', booksText((data as Row).books)],
         ['price elsewhere', (data as Row).default_price],
       ]),
       table(

@@ -2,6 +2,7 @@
 import { describeBilling, describePrices } from '../billing/describe.ts';
 import { type DocumentDeps, limitsDocument } from '../capacity/document.ts';
 import { fail } from '../kernel/errors.ts';
+import { inTimeOrNull } from '../kernel/in-time.ts';
 import { toUsd } from '../kernel/money.ts';
 import { maskPhone } from '../kernel/phone.ts';
 import { messageView } from '../reports/messages.ts';
@@ -15,6 +16,8 @@ export type AccountDeps = DocumentDeps & {
 };
 
 const failuresShown = 20;
+/** The limits are in Redis, the rest is not: it does not wait longer for them. */
+const patienceMs = 2_000;
 const isoOrNull = (ms: number | null): string | null =>
   ms === null ? null : new Date(ms).toISOString();
 
@@ -48,7 +51,7 @@ export const describeAccount = async (deps: AccountDeps, id: string) => {
   const [billing, prices, limits, failures] = await Promise.all([
     describeBilling(deps, account),
     describePrices(deps, account),
-    limitsDocument(deps, account).catch(() => null),
+    inTimeOrNull(limitsDocument(deps, account), patienceMs),
     deps.lookup.recentFailures(id, deps.clock.now(), failuresShown),
   ]);
   const shown = await Promise.all(failures.map((ref) => maskedMessage(deps.reports, ref)));

@@ -7,6 +7,7 @@ import type { Letters } from '../infra/queue/letters.ts';
 import { againQueue } from '../infra/queue/topology.ts';
 import { jobs } from '../jobs.ts';
 import type { Clock } from '../kernel/clock.ts';
+import { inTime } from '../kernel/in-time.ts';
 import type { Log } from '../kernel/log.ts';
 import { describeError } from '../kernel/redact.ts';
 import type { SeenPulse } from '../pulse/rules.ts';
@@ -68,19 +69,10 @@ const inHand = (job: string, pulses: readonly SeenPulse[]): number =>
 
 const waitingIn = ({ waiting }: Depths): number => sum(waiting.map(({ ready }) => ready));
 
-/** A broker that keeps silent is away: those who look, and Prometheus, hear so in time. */
+/** An engine that keeps silent is away: those who look, and Prometheus, hear so in time. */
 const patienceMs = 3_000;
 
-const inTime = async <T>(work: Promise<T>): Promise<T> => {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new BrokerUnavailable('the broker does not answer')),
-      patienceMs,
-    );
-  });
-  return Promise.race([work, late]).finally(() => clearTimeout(timer));
-};
+const silence = () => new BrokerUnavailable('no answer in time');
 
 type Taken = {
   at: number;
@@ -101,14 +93,14 @@ const take = async (deps: FigureDeps): Promise<Taken> => {
   const { management, pulses, ring, clock, log } = deps;
   const quiet = async <T>(what: string, ask: () => Promise<T>): Promise<T | undefined> => {
     try {
-      return await ask();
+      return await inTime(ask(), patienceMs, silence);
     } catch (error) {
       log.debug({ reason: describeError(error) }, `${what} not read`);
       return undefined;
     }
   };
   const [depths, seen, managed, past] = await Promise.all([
-    inTime(readCounts(deps)),
+    inTime(readCounts(deps), patienceMs, silence),
     quiet('pulses', pulses.readPulses),
     management && quiet('management', management.queues),
     quiet('history', () => ring.read('hour')),

@@ -24,10 +24,21 @@ export type TallyView = {
   /** Upper bound of the class that half, and 95 of 100, of the calls are in; null without calls. */
   p50Ms: number | null;
   p95Ms: number | null;
-  errors: { class: string; code: number; count: number }[];
-  /** For a plot: calls and failures by minute. */
-  minutes: { at: number; calls: number; failed: number }[];
+  errors: TallyError[];
+  /** Calls by minute; `troubled` are failures that are not their recipients' own. */
+  minutes: { at: number; calls: number; failed: number; troubled: number }[];
+  /** The last three minutes alone, without what is their recipients' own. */
+  recent: { calls: number; troubled: number; errors: TallyError[] };
 };
+
+export type TallyError = { class: string; code: number; count: number };
+
+const recentMinutes = 3;
+
+/** A recipient that is not there, or was sent too much, says nothing of the channel. */
+const ofRecipients = new Set(['unreachable', 'pair']);
+const isTrouble = (field: string): boolean =>
+  isOutcome(field) && field !== 'accepted' && !ofRecipients.has(field.split(':')[1] ?? '');
 
 const sumOf = (minutes: readonly Minute[], wanted: (field: string) => boolean): number =>
   minutes
@@ -63,6 +74,12 @@ const errorsOf = (minutes: readonly Minute[]): TallyView['errors'] => {
     .sort((one, other) => other.count - one.count);
 };
 
+const recentOf = (minutes: readonly Minute[]): TallyView['recent'] => ({
+  calls: sumOf(minutes, isOutcome),
+  troubled: sumOf(minutes, isTrouble),
+  errors: errorsOf(minutes).filter((one) => !ofRecipients.has(one.class)),
+});
+
 /** Minutes in the order of time, folded into one view. */
 export const foldTallies = (minutes: readonly Minute[]): TallyView => {
   const calls = sumOf(minutes, isOutcome);
@@ -81,7 +98,9 @@ export const foldTallies = (minutes: readonly Minute[]): TallyView => {
         at: one.at,
         calls: inMinute,
         failed: inMinute - sumOf([one], (f) => f === 'accepted'),
+        troubled: sumOf([one], isTrouble),
       };
     }),
+    recent: recentOf(minutes.slice(-recentMinutes)),
   };
 };

@@ -200,8 +200,8 @@ test('classes of latency become quantiles, refusals become classes of errors', (
   t.like(view, { p50Ms: 50, p95Ms: 10_000 });
   t.deepEqual(view.errors, [{ class: 'throttle', code: 130429, count: 1 }]);
   t.deepEqual(view.minutes, [
-    { at: 0, calls: 9, failed: 1 },
-    { at: 60_000, calls: 1, failed: 1 },
+    { at: 0, calls: 9, failed: 1, troubled: 1 },
+    { at: 60_000, calls: 1, failed: 1, troubled: 1 },
   ]);
   t.like(foldTallies([]), { calls: 0, successRate: null, p50Ms: null });
 });

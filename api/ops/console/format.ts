@@ -42,18 +42,21 @@ export const megabytes = (bytes: number): string => `${precise.format(bytes / 1_
 export const usd = (amount: number): string =>
   `${new Intl.NumberFormat('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 6 }).format(amount)} USD`;
 
-/** `09:12:31`, UTC. */
-export const clockTime = (at: string): string => new Date(at).toISOString().slice(11, 19);
+const months = 'JanFebMarAprMayJunJulAugSepOctNovDec';
+
+/** `21 Nov 09:12:31`, UTC: a time alone reads as today's. */
+export const momentText = (at: string): string => {
+  const iso = new Date(at).toISOString();
+  const month = months.slice(3 * Number(iso.slice(5, 7)) - 3, 3 * Number(iso.slice(5, 7)));
+  return `${Number(iso.slice(8, 10))} ${month} ${iso.slice(11, 19)}`;
+};
 
 /** `09:12`, UTC. */
 export const minuteTime = (at: string): string => new Date(at).toISOString().slice(11, 16);
 
-/** `21 Nov 09:12:31`, UTC; the whole time stands in the title. */
+/** The same as an element; the whole time stands in its title. */
 export const moment = (at: string | null | undefined): Html => {
   if (at === null || at === undefined) return html`–`;
   const iso = new Date(at).toISOString();
-  const months = 'JanFebMarAprMayJunJulAugSepOctNovDec';
-  const month = months.slice(3 * Number(iso.slice(5, 7)) - 3, 3 * Number(iso.slice(5, 7)));
-  const text = `${Number(iso.slice(8, 10))} ${month} ${iso.slice(11, 19)}`;
-  return html`<time datetime="${iso}" title="${iso}">${text}</time>`;
+  return html`<time datetime="${iso}" title="${iso}">${momentText(iso)}</time>`;
 };

@@ -2,7 +2,7 @@
 import type { OpsApp } from '../../../lib/ops-app.ts';
 import { type Asked, ask } from '../ask.ts';
 import { auditLog } from '../routes/audit.ts';
-import type { SeenChannel } from './problems.ts';
+import type { SeenChannel } from './problem.ts';
 import { attempt } from './section.ts';
 
 const looked = 100;

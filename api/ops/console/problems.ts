@@ -2,66 +2,16 @@
 
 import { jobs } from '../../../lib/jobs.ts';
 import { minute, second } from '../../../lib/kernel/clock.ts';
-import { clockTime, count, counted, duration } from './format.ts';
-
-export type Severity = 'urgent' | 'warning' | 'note';
-
-export type Problem = {
-  severity: Severity;
-  /** What it is about, the same as long as it lasts. */
-  about: string;
-  text: string;
-  /** Where one acts on it, and what the link says. */
-  href: string;
-  act: string;
-};
-
-type Check = { status: string };
-
-/** One process as the listener shows it. */
-export type SeenProcess = {
-  id: string;
-  name: string;
-  state: string;
-  silent_ms: number;
-  event_loop_p99_ms: number;
-  connected: { redis: boolean; rabbitmq: boolean };
-  doing: { jobs: Record<string, number> };
-  clock_offsets_ms: { redis: number | null; mysql: number | null };
-};
-
-/** One job's queues as the listener shows them. */
-export type SeenQueue = {
-  job: string;
-  ready: number;
-  unacked: number | null;
-  waiting: readonly { seconds: number; ready: number }[];
-  dead: number;
-  consumers: number;
-  oldest_age_ms: number | null;
-};
-
-export type SeenChannel = {
-  name: string;
-  /** The job that sends over it. */
-  job: string;
-  state: 'ok' | 'degraded' | 'down' | 'paused' | 'off';
-  since: string | null;
-  paused: { by: string; reason: string; at: string } | null;
-  /** What it does in the place of success, since when (hh:mm), and how often within the last minutes. */
-  error: { what: string; since: string; failed: number; calls: number; most: boolean } | null;
-};
-
-/** What could be learnt; what is left out could not. */
-export type Snapshot = {
-  checks?: { redis: Check; mysql: Check; rabbitmq: Check } | undefined;
-  processes?: readonly SeenProcess[] | undefined;
-  queues?: readonly SeenQueue[] | undefined;
-  channels?: readonly SeenChannel[] | undefined;
-  switches?: readonly { name: string; text: string }[] | undefined;
-  books?: { at: string; mismatches: number } | null | undefined;
-  capacityPending?: number | undefined;
-};
+import { count, counted, duration, momentText } from './format.ts';
+import { ofPlatform } from './platform-problems.ts';
+import type {
+  Problem,
+  SeenChannel,
+  SeenProcess,
+  SeenQueue,
+  Severity,
+  Snapshot,
+} from './problem.ts';
 
 const slowLoopMs = 250;
 const clockApartMs = second;
@@ -89,6 +39,22 @@ const ofEngines = ({ checks }: Snapshot): Problem[] =>
           },
         ],
   );
+
+/** Not knowing is a problem of its own: an engine that is away explains it, else somebody must look. */
+const ofUnseen = (snapshot: Snapshot): Problem[] => {
+  const { unseen = [] } = snapshot;
+  if (unseen.length === 0 || ofEngines(snapshot).length > 0) return [];
+  const reasons = [...new Set(unseen.map(({ why }) => why))].join(' ');
+  return [
+    {
+      severity: 'urgent',
+      about: 'unseen',
+      text: `Nobody knows how these are: ${unseen.map(({ what }) => what).join(', ')}. ${reasons}`,
+      href: '/ops/processes#engines',
+      act: 'See the engines',
+    },
+  ];
+};
 
 const acting = (about: string, severity: Severity, text: string): Problem => ({
   ...{ about, severity, text, href: '/ops/processes', act: 'See the processes' },
@@ -206,13 +172,13 @@ const ofQueues = (snapshot: Snapshot): Problem[] =>
 const channelText = ({ name, state, since, paused, error }: SeenChannel): string | undefined => {
   if (paused) {
     const why = paused.reason === '' ? '' : `: ${paused.reason}`;
-    return `${name} is paused since ${clockTime(paused.at)} by ${paused.by}${why}. Nothing goes out over it.`;
+    return `${name} is paused since ${momentText(paused.at)} by ${paused.by}${why}. Nothing goes out over it.`;
   }
   if (error) {
     const { what, failed, calls } = error;
     return `${name} ${what} since ${error.since}: ${count(failed)} of ${counted(calls, 'call')} failed in the last three minutes.`;
   }
-  const when = since === null ? '' : ` since ${clockTime(since)}`;
+  const when = since === null ? '' : ` since ${momentText(since)}`;
   return state === 'degraded' || state === 'down' ? `${name} is ${state}${when}.` : undefined;
 };
 
@@ -229,38 +195,6 @@ const ofChannels = ({ channels }: Snapshot): Problem[] =>
       { ...{ severity, about: `channel ${channel.name}`, text }, href: '/ops/channels', act },
     ];
   });
-
-const ofMoney = ({ books, capacityPending, switches }: Snapshot): Problem[] => [
-  ...(books && books.mismatches > 0
-    ? [
-        {
-          severity: 'urgent' as const,
-          about: 'books',
-          text: `The books differ: ${counted(books.mismatches, 'mismatch', 'mismatches')} when they were last compared, at ${clockTime(books.at)}.`,
-          href: '/ops/switches#books',
-          act: 'See the books',
-        },
-      ]
-    : []),
-  ...(switches ?? []).map(({ name, text }) => ({
-    severity: 'note' as const,
-    about: `switch ${name}`,
-    text,
-    href: '/ops/switches',
-    act: 'See the switches',
-  })),
-  ...(capacityPending
-    ? [
-        {
-          severity: 'note' as const,
-          about: 'capacity',
-          text: `${counted(capacityPending, 'request')} for more capacity ${capacityPending === 1 ? 'waits' : 'wait'} for a review.`,
-          href: '/ops/capacity',
-          act: 'Review',
-        },
-      ]
-    : []),
-];
 
 const ranks: readonly Severity[] = ['urgent', 'warning', 'note'];
 
@@ -283,5 +217,7 @@ const crowded = (problems: readonly Problem[]): Problem[] => {
 /** What is wrong, the worst first. */
 export const problemsOf = (snapshot: Snapshot): Problem[] =>
   crowded(
-    [ofEngines, ofChannels, ofQueues, ofProcesses, ofMoney].flatMap((look) => look(snapshot)),
+    [ofEngines, ofUnseen, ofChannels, ofQueues, ofProcesses, ofPlatform].flatMap((look) =>
+      look(snapshot),
+    ),
   ).sort((a, b) => ranks.indexOf(a.severity) - ranks.indexOf(b.severity));

@@ -4,20 +4,13 @@ import { BrokerUnavailable, OutcomeUnknown } from '../../../lib/infra/queue/erro
 import { RedisUnavailable } from '../../../lib/infra/redis.ts';
 import { second } from '../../../lib/kernel/clock.ts';
 import { type FieldIssue, ServiceError } from '../../../lib/kernel/errors.ts';
+import { inTime } from '../../../lib/kernel/in-time.ts';
 import { type Html, html } from './html.ts';
 
 /** People wait this long for a part of a page; then they are told. */
 const patienceMs = 4 * second;
 
 class Late extends Error {}
-
-const inTime = <T>(work: Promise<T>): Promise<T> => {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Late()), patienceMs);
-  });
-  return Promise.race([work, late]).finally(() => clearTimeout(timer));
-};
 
 const engineOf = (error: unknown): string => {
   if (error instanceof RedisUnavailable) return 'Redis';
@@ -62,7 +55,7 @@ export type Loaded<T> = { value: T } | { why: string };
 /** What `load` found, or why it did not; whatever nobody foresaw is thrown on. */
 export const attempt = async <T>(load: () => Promise<T>): Promise<Loaded<T>> => {
   try {
-    return { value: await inTime(load()) };
+    return { value: await inTime(load(), patienceMs, () => new Late()) };
   } catch (error) {
     const why = excuse(error);
     if (why === undefined) throw error;

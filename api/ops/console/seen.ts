@@ -2,9 +2,10 @@
 import type { channelsNow } from '../routes/channels.ts';
 import type { platformNow } from '../routes/platform.ts';
 import { minuteTime } from './format.ts';
-import type { SeenChannel, Snapshot } from './problems.ts';
+import type { SeenChannel, Snapshot } from './problem.ts';
 
-const recentMinutes = 3;
+/** Of a hundred calls to somebody else's service one fails now and then. */
+const worthAWord = 0.02;
 /** So many calls, half of them in vain, are no mishap. */
 const enoughCalls = 3;
 
@@ -36,16 +37,16 @@ export const classWords: Record<string, string> = {
 const worded = ({ code, class: kind }: Hour['errors'][number]): string =>
   code === 0 ? 'cannot be reached' : `answers ${code} (${classWords[kind] ?? kind})`;
 
-/** What goes wrong as long as calls of the last minutes failed; since the first minute of the row. */
+/** What goes wrong while a share worth a word of the last calls failed; since the first minute of the row. */
 export const errorOf = ({ last_hour: hour }: Channel): SeenChannel['error'] => {
   if (hour === null) return null;
-  const recent = hour.minutes.slice(-recentMinutes);
-  const failed = recent.reduce((sum, one) => sum + one.failed, 0);
-  const calls = recent.reduce((sum, one) => sum + one.calls, 0);
-  if (failed === 0) return null;
-  const [worst] = [...hour.errors].sort((one, other) => other.count - one.count);
-  const fine = hour.minutes.findLastIndex((one) => one.calls > 0 && one.failed === 0);
-  const first = hour.minutes.slice(fine + 1).find((one) => one.failed > 0);
+  const { calls, troubled: failed, errors } = hour.recent;
+  if (failed === 0 || failed < calls * worthAWord) return null;
+  const [commonest] = errors;
+  const silent = failed - errors.reduce((sum, one) => sum + one.count, 0);
+  const worst = commonest && commonest.count >= silent ? commonest : undefined;
+  const fine = hour.minutes.findLastIndex((one) => one.calls > 0 && one.troubled === 0);
+  const first = hour.minutes.slice(fine + 1).find((one) => one.troubled > 0);
   return {
     what: worst === undefined ? 'gives no answer in time' : worded(worst),
     since: minuteTime(new Date(first?.at ?? 0).toISOString()),
@@ -67,3 +68,7 @@ export const seenSwitches = ({ switches }: Platform): Snapshot['switches'] =>
   switches
     .filter(({ paused }) => paused)
     .map(({ name }) => ({ name, text: `${titles[name]} is paused for everybody.` }));
+
+/** The last comparison of the books, when somebody told of one. */
+export const seenBooks = ({ books }: Platform): Snapshot['books'] =>
+  books?.at ? { at: books.at, mismatches: books.mismatches } : null;

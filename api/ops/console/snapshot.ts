@@ -1,6 +1,7 @@
 // One look at everything that can be wrong; pages that are made within a second share it.
 
 import { second } from '../../../lib/kernel/clock.ts';
+import { describeError } from '../../../lib/kernel/redact.ts';
 import type { OpsApp } from '../../../lib/ops-app.ts';
 import { ask } from '../ask.ts';
 import type { OpsJsonRoute } from '../route.ts';
@@ -11,9 +12,10 @@ import { platformNow } from '../routes/platform.ts';
 import { queuesNow } from '../routes/queues.ts';
 import type { Standing } from './layout.ts';
 import { type PauseNotes, pauseNotes, pauseOf } from './paused.ts';
-import { type Problem, problemsOf, type SeenChannel, type Snapshot } from './problems.ts';
+import type { Problem, SeenChannel, Snapshot, Unseen } from './problem.ts';
+import { problemsOf } from './problems.ts';
 import { attempt } from './section.ts';
-import { type Channel, seenChannel, seenSwitches } from './seen.ts';
+import { type Channel, seenBooks, seenChannel, seenSwitches } from './seen.ts';
 
 export type Look = { snapshot: Snapshot; problems: Problem[] };
 
@@ -44,20 +46,33 @@ const seenChannels = (app: OpsApp, items: readonly Channel[], notes: PauseNotes)
 };
 
 const look = async (app: OpsApp): Promise<Look> => {
-  const one = async <B, P, Q, R>(route: OpsJsonRoute<B, P, Q, R>): Promise<R | undefined> => {
-    const found = await attempt(() => ask(app, route, looker));
-    return 'value' in found ? found.value : undefined;
+  const unseen: Unseen[] = [];
+  const one = async <B, P, Q, R>(
+    what: string,
+    route: OpsJsonRoute<B, P, Q, R>,
+  ): Promise<R | undefined> => {
+    const found = await attempt(() => ask(app, route, looker)).catch((error: unknown) => {
+      // One part that breaks must not take all pages with it.
+      app.log.warn({ what, reason: describeError(error) }, 'could not be looked at');
+      return { why: 'Something went wrong on our side: the log of the ops process says what.' };
+    });
+    if ('value' in found) return found.value;
+    unseen.push({ what, why: found.why });
+    return undefined;
   };
   const [checked, alive, queues, channels, platform, capacity, notes] = await Promise.all([
-    ...([one(health), one(processes), one(queuesNow)] as const),
-    ...([one(channelsNow), one(platformNow), one(pendingCapacity)] as const),
+    ...([one('engines', health), one('processes', processes)] as const),
+    ...([one('queues', queuesNow), one('channels', channelsNow)] as const),
+    ...([one('switches', platformNow), one('requests for capacity', pendingCapacity)] as const),
     pauseNotes(app, looker),
   ]);
   const snapshot: Snapshot = {
     ...{ checks: checked?.checks, processes: alive?.items, queues: queues?.items },
     channels: channels && seenChannels(app, channels.items, notes),
     switches: platform && seenSwitches(platform),
+    books: platform && seenBooks(platform),
     capacityPending: capacity?.items.length,
+    unseen,
   };
   return { snapshot, problems: problemsOf(snapshot) };
 };

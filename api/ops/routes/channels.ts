@@ -30,6 +30,7 @@ const channelView = (one: ChannelView) => ({
     p95_ms: one.hour.p95Ms,
     errors: one.hour.errors,
     minutes: one.hour.minutes,
+    recent: one.hour.recent,
   },
 });
 

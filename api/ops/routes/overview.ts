@@ -1,5 +1,6 @@
 // Who is logged in, the engines and channels at a glance, and the processes with their clocks.
 
+import { inTimeOrNull } from '../../../lib/kernel/in-time.ts';
 import { version } from '../../../lib/kernel/version.ts';
 import type { OpsApp } from '../../../lib/ops-app.ts';
 import { opsRoute } from '../route.ts';
@@ -10,12 +11,15 @@ export const session = opsRoute({
   handle: async (_, { caller }) => ({ actor: caller.actor, csrf: caller.csrf ?? null, version }),
 });
 
+/** The engines are told even when Redis, which knows the channels, keeps silent. */
+const patienceMs = 1_500;
+
 export const health = opsRoute({
   ...{ method: 'GET', path: '/ops/api/health' },
   summary: 'Whether the engines answer this process, and how the channels are.',
   handle: async (app) => {
     const { checks, canSend } = await app.health.check();
-    const channels = await app.health.channels().catch(() => null);
+    const channels = await inTimeOrNull(app.health.channels(), patienceMs);
     return { can_send: canSend, checks, channels };
   },
 });

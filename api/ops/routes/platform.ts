@@ -1,9 +1,11 @@
 // What holds for the whole platform: switches, prices, held prefixes, the books.
 import { reconcile } from '../../../lib/billing/reconcile.ts';
+import { inTimeOrNull } from '../../../lib/kernel/in-time.ts';
 import { fromUsd, toUsd } from '../../../lib/kernel/money.ts';
 import { flag, list, nullable, object, oneOf } from '../../../lib/kernel/schema.ts';
 import type { OpsApp } from '../../../lib/ops-app.ts';
 import { setPlatform } from '../../../lib/platform/overrides.ts';
+import { lastProof } from '../../../lib/pulse/books.ts';
 import { act } from '../act.ts';
 import { country, isoOrNull, usd } from '../fields.ts';
 import { opsRoute } from '../route.ts';
@@ -19,9 +21,13 @@ const pricesOf = async (app: OpsApp) => {
   }));
 };
 
+/** What Redis knows is left out when it keeps silent; the rest is not there. */
+const patienceMs = 2_000;
+
 const heldOf = async (app: OpsApp) => {
-  const held = await app.evidence.heldSince(undefined).catch(() => undefined);
+  const held = await inTimeOrNull(app.evidence.heldSince(undefined), patienceMs);
   const now = app.clock.now();
+  if (held === null) return null;
   return (held?.holds ?? [])
     .filter(({ until }) => until > now)
     .map(({ accountId, prefix, country, settled, verified, since, until }) => ({
@@ -30,9 +36,20 @@ const heldOf = async (app: OpsApp) => {
     }));
 };
 
+const booksOf = async (app: OpsApp) => {
+  const pulses = await inTimeOrNull(app.pulses.readPulses(), patienceMs);
+  const proof = lastProof(pulses ?? []);
+  return proof && { at: isoOrNull(proof.at), mismatches: proof.mismatches };
+};
+
 const describe = async (app: OpsApp) => {
-  const paused = await app.prices.pausedSince();
   const { config } = app;
+  const [paused, prices, held, books] = await Promise.all([
+    app.prices.pausedSince(),
+    pricesOf(app),
+    heldOf(app),
+    booksOf(app),
+  ]);
   return {
     switches: switches.map((name) => ({
       name,
@@ -42,8 +59,10 @@ const describe = async (app: OpsApp) => {
     trial_verifications: config.trialVerifications,
     shared_countries: [...app.platform.sharedCountries()],
     default_price: toUsd(config.priceMicros),
-    prices: await pricesOf(app),
-    pumping_guard: { mode: app.platform.guardMode(), held: await heldOf(app) },
+    prices,
+    pumping_guard: { mode: app.platform.guardMode(), /** Null while Redis is away. */ held },
+    /** When a worker last compared them; null when none tells of it. */
+    books,
   };
 };
 

@@ -1,11 +1,11 @@
 // The channels: how each number and the bot fare, what they are refused with, and pausing them.
 import { channelsNow, pauseChannel, resumeChannel } from '../../routes/channels.ts';
-import { clockTime, count, counted, moment, percent } from '../format.ts';
+import { count, counted, moment, percent } from '../format.ts';
 import { type Html, html } from '../html.ts';
 import { consoleForm, opsPage, type Visit } from '../page.ts';
 import { actionForm, askingButton, badge, facts, field, named, type Tone } from '../parts.ts';
 import { type PauseNotes, pauseNotes, pauseOf } from '../paused.ts';
-import type { SeenChannel } from '../problems.ts';
+import type { SeenChannel } from '../problem.ts';
 import { section } from '../section.ts';
 import { type Channel, classWords, errorOf, nameOf } from '../seen.ts';
 
@@ -60,7 +60,7 @@ const pauseForm = (target: Target, csrf: string | undefined): Html => {
 
 const pausedLine = (paused: SeenChannel['paused']): Html | '' =>
   paused
-    ? html`<p class="why">Paused at ${clockTime(paused.at)} by ${named(paused.by)}${paused.reason && html`: ${named(paused.reason)}`}</p>`
+    ? html`<p class="why">Paused since ${moment(paused.at)} by ${named(paused.by)}${paused.reason && html`: ${named(paused.reason)}`}</p>`
     : '';
 
 const broken = (one: Channel): string => {

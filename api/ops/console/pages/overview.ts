@@ -4,7 +4,7 @@ import { count } from '../format.ts';
 import { type Html, html } from '../html.ts';
 import { opsPage } from '../page.ts';
 import { badge, type Tone } from '../parts.ts';
-import type { Problem, Severity, Snapshot } from '../problems.ts';
+import type { Problem, Severity, Snapshot } from '../problem.ts';
 import { section } from '../section.ts';
 import { lookAround } from '../snapshot.ts';
 import { queueTable } from './queues.ts';
@@ -34,13 +34,17 @@ const tile = (term: string, value: string, href: string): Html =>
 
 const sum = (values: readonly number[]): number => values.reduce((total, each) => total + each, 0);
 
+/** Of what nobody knows in part nobody knows the sum. */
+const sumOf = (values: readonly (number | null)[] | undefined): number | undefined =>
+  values?.every((each) => each !== null) ? sum(values) : undefined;
+
 const tiles = ({ processes, queues }: Snapshot): Html => {
   const alive = processes?.filter(({ state }) => state === 'alive');
   const retrying = queues?.map(({ waiting }) => sum(waiting.map(({ ready }) => ready)));
   const shown = (value: number | undefined): string => (value === undefined ? '–' : count(value));
   return html`<dl class="figures">
 ${tile('Waiting', shown(queues && sum(queues.map(({ ready }) => ready))), '/ops/queues')}
-${tile('In hand', shown(queues && sum(queues.map(({ unacked }) => unacked ?? 0))), '/ops/queues')}
+${tile('In hand', shown(sumOf(queues?.map(({ unacked }) => unacked))), '/ops/queues')}
 ${tile('Retrying', shown(retrying && sum(retrying)), '/ops/queues')}
 ${tile('Dead letters', shown(queues && sum(queues.map(({ dead }) => dead))), '/ops/dead')}
 ${tile('Processes alive', shown(alive?.length), '/ops/processes')}

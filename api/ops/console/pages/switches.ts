@@ -74,8 +74,9 @@ const prices = ({ prices: all, default_price: standard }: Platform): Html =>
         )
   }`;
 
-const held = ({ pumping_guard: { held: all } }: Platform): Html =>
-  all.length === 0
+const held = ({ pumping_guard: { held: all } }: Platform): Html => {
+  if (all === null) return emptyNote('What is held is not known while Redis is away.');
+  return all.length === 0
     ? emptyNote('No prefix is held.')
     : table(
         'Prefixes that are held',
@@ -87,6 +88,18 @@ const held = ({ pumping_guard: { held: all } }: Platform): Html =>
         all,
         ({ prefix }) => prefix,
       );
+};
+
+const books = ({ books: last }: Platform): Html =>
+  html`<p class="lead">Compares balances, ledger, messages, TOTP log and payments; changes nothing. ${
+    last === null
+      ? 'No worker has told of a comparison yet.'
+      : html`Last compared at ${moment(last.at)}: ${
+          last.mismatches === 0
+            ? badge('good', 'they agreed')
+            : badge('bad', counted(last.mismatches, 'difference'))
+        }`
+  }</p>`;
 
 const guardModes = [
   { value: 'off', text: 'off: looks at nothing' },
@@ -113,7 +126,7 @@ const view = (platform: Platform, csrf: string | undefined): Html => html`${paus
   '/ops/switches/price',
   html`${field('Country', html`<input name="country" required maxlength="2" size="4" autocomplete="off">`, 'Two letters.')}${field('Price, USD', html`<input name="price" inputmode="decimal" size="10" autocomplete="off">`, 'Empty: not sold.')}${field('Cost, USD', html`<input name="cost" inputmode="decimal" size="10" required autocomplete="off">`)}<button>Set</button>`,
 )}
-<h2 id="books">Books</h2><p class="lead">Compares balances, ledger, messages, TOTP log and payments; changes nothing.</p>${actionForm(csrf, '/ops/switches/books', html`<button>Prove the books</button>`)}`;
+<h2 id="books">Books</h2>${books(platform)}${actionForm(csrf, '/ops/switches/books', html`<button>Prove the books</button>`)}`;
 
 const body = async ({ run, caller }: Visit): Promise<Html> =>
   section(
