@@ -9,6 +9,8 @@ export type PortName = (typeof portNames)[number];
 /** What an engine is made from: where its data lie, which ports are its own, what to run. */
 export type EngineContext = {
   state: State;
+  /** Folder of the data: the state folder, or one in memory when nobody needs them after the run. */
+  data: string;
   ports: Record<PortName, number>;
   programs: Programs;
   /** Whether RabbitMQ offers its management API, which tests need and which takes 5 s to stop. */

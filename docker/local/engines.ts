@@ -1,6 +1,7 @@
 // The three engines of a stack: private instances, started side by side, or the user's own servers.
 import { type Engine, type EngineContext, ownName, type PortName, portNames } from './engine.ts';
 import { createMariadb } from './mariadb.ts';
+import { openMemory } from './memory.ts';
 import { type EngineName, findPrograms, installMissing } from './packages.ts';
 import { reservePorts } from './ports.ts';
 import { createRabbitmq } from './rabbitmq.ts';
@@ -88,11 +89,15 @@ export const startEngines = async (
   await installMissing(own, session);
   if (own.length > 0) session.say(`Starting ${own.map((name) => titles[name]).join(', ')}…`);
   const ports = await reservePorts(portNames, state.at('engines.json'));
+  const { forTests, durable } = options;
+  const data = (durable ? undefined : openMemory(state.folder)) ?? state.folder;
   const starting = names.map((name): [EngineName, Promise<void>] => {
     if (!own.includes(name)) return [name, Promise.resolve()];
     const programs = findPrograms(name) ?? {};
-    const { forTests, durable } = options;
-    const engine = makers[name]({ state, ports, programs, management: forTests, durable });
+    const engine = makers[name]({
+      ...{ state, data, ports, programs, durable },
+      management: forTests,
+    });
     const started = startOne(forTests ? disposable(engine) : engine, session);
     // Whoever waits gets the rejection; one that nobody waits for any more is not an accident.
     started.catch(() => undefined);

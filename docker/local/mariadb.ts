@@ -1,5 +1,6 @@
 // The private MariaDB (or MySQL): own data, own user, loopback only.
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import mysql from 'mysql2/promise';
 import { type Engine, type EngineContext, ownName } from './engine.ts';
 import type { Programs } from './packages.ts';
@@ -51,10 +52,10 @@ const makeData = async (
 const unforced = ['--innodb-flush-log-at-trx-commit=2', '--innodb-flush-method=nosync'];
 
 /** Describes a private database server with its data in `<state>/mysql`. */
-export const createMariadb = ({ state, ports, programs, durable }: EngineContext): Engine => {
-  const folder = state.at('mysql');
+export const createMariadb = ({ state, data, ports, programs, durable }: EngineContext): Engine => {
+  const folder = join(data, 'mysql');
   // A server deletes what looks like its old temporary tables: a shared folder would lose others'.
-  const temporary = state.at('mysql.tmp');
+  const temporary = join(data, 'mysql.tmp');
   const startup = state.at('mysql.sql');
   const password = state.secret('mysqlPassword');
   const mariadb = programs.mariadbd !== undefined || programs.mysql_install_db !== undefined;

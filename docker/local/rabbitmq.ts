@@ -1,11 +1,12 @@
 // The private RabbitMQ: own node, own epmd, own user instead of guest, loopback only.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { connect as connectTcp } from 'node:net';
+import { join } from 'node:path';
 import amqp from 'amqplib';
 import { type Engine, type EngineContext, ownName } from './engine.ts';
 import type { Program } from './program.ts';
 
-const settings = ({ ports, management }: EngineContext, password: string): string =>
+const settings = ({ ports, management, durable }: EngineContext, password: string): string =>
   [
     `listeners.tcp.1 = 127.0.0.1:${ports.amqp}`,
     ...(management
@@ -22,7 +23,8 @@ const settings = ({ ports, management }: EngineContext, password: string): strin
     'raft.wal_max_size_bytes = 64000000',
     'log.file = false',
     'log.console = true',
-    'log.console.level = info',
+    // A whole test run opens thousands of connections and queues, and each would be told of.
+    `log.console.level = ${durable ? 'info' : 'warning'}`,
     '',
   ].join('\n');
 
@@ -76,8 +78,8 @@ const nodeEnvironment = (folder: string, ports: EngineContext['ports']): NodeJS.
 
 /** Describes a private RabbitMQ node with its data in `<state>/rabbitmq`. */
 export const createRabbitmq = (context: EngineContext): Engine => {
-  const { state, ports, programs, management } = context;
-  const folder = state.at('rabbitmq');
+  const { state, data, ports, programs, management } = context;
+  const folder = join(data, 'rabbitmq');
   const password = state.secret('rabbitmqPassword');
   const env = nodeEnvironment(folder, ports);
   const epmd: Program = {

@@ -1,6 +1,7 @@
 // The private Redis: append-only, never evicting, loopback only.
 import { mkdirSync } from 'node:fs';
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import type { Engine, EngineContext } from './engine.ts';
 
 // The server answers PING with -LOADING until its data are read, so a reply alone is not enough.
@@ -17,8 +18,8 @@ const ping = (port: number): Promise<void> =>
   });
 
 /** Describes a private redis-server with its data in `<state>/redis`. */
-export const createRedis = ({ state, ports, programs }: EngineContext): Engine => {
-  const folder = state.at('redis');
+export const createRedis = ({ data, ports, programs }: EngineContext): Engine => {
+  const folder = join(data, 'redis');
   const file = programs['redis-server'] ?? programs['valkey-server'] ?? 'redis-server';
   const settings: Record<string, string> = {
     port: String(ports.redis),

@@ -12,6 +12,7 @@ import {
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { claim } from './claim.ts';
+import { discardMemory } from './memory.ts';
 import { endProcess, identify, isRunning, type ProcessRef } from './processes.ts';
 
 type Entry = ProcessRef & { signal: NodeJS.Signals };
@@ -63,7 +64,9 @@ const endAll = async (processes: Register['processes']): Promise<void> => {
 /** Ends every process that a killed run left behind in `folder`; those of a living one go on. */
 export const endLeftovers = async (folder: string): Promise<void> => {
   const register = readRegister(folder);
-  if (register && !isRunning(register.owner)) await endAll(register.processes);
+  if (!register || isRunning(register.owner)) return;
+  await endAll(register.processes);
+  discardMemory(folder);
 };
 
 const inUse = (folder: string): StateInUseError => {
@@ -124,7 +127,10 @@ export const openState = async (
   save();
   await endAll(register.processes);
   register.processes = {};
-  if (options.wipe) emptyFolder(folder);
+  if (options.wipe) {
+    discardMemory(folder);
+    emptyFolder(folder);
+  }
   mkdirSync(at('logs'), { recursive: true });
   save();
   const secrets = readJson<Record<string, string>>(at('secrets.json')) ?? {};
@@ -146,7 +152,10 @@ export const openState = async (
       save();
     },
     release: () => rmSync(at(registerFile), { force: true }),
-    discard: () => emptyFolder(folder, ['logs']),
+    discard: () => {
+      discardMemory(folder);
+      emptyFolder(folder, ['logs']);
+    },
     secret: (name, make = random) => {
       const known = secrets[name];
       if (known !== undefined) return known;

@@ -84,6 +84,8 @@ export type TestRun = {
   tools?: readonly ToolName[];
   /** Whether the engines force what they write to the disk, as they do for users. */
   durable: boolean;
+  /** Added to the environment. */
+  env?: NodeJS.ProcessEnv;
   /** Hears the output, which then does not go to a terminal directly. */
   listener?: Listener;
 };
@@ -96,7 +98,7 @@ export const runWithTestEngines = async (run: TestRun): Promise<void> => {
   const { part, tools = [], durable } = run;
   if (variables.every((name) => process.env[name])) {
     const never = new AbortController().signal;
-    process.exit(await runInForeground(run, process.env, never));
+    process.exit(await runInForeground(run, { ...process.env, ...run.env }, never));
   }
   await runSession(
     {
@@ -109,7 +111,7 @@ export const runWithTestEngines = async (run: TestRun): Promise<void> => {
     async (session) => {
       await installTools(session, tools);
       const engines = await startTestEngines(session, durable);
-      return runInForeground(run, { ...process.env, ...engines }, session.signal);
+      return runInForeground(run, { ...process.env, ...run.env, ...engines }, session.signal);
     },
   );
 };

@@ -37,6 +37,8 @@ await runWithTestEngines({
   args: [ava, ...concurrency, ...given],
   tools: ['chromium', 'promtool'],
   durable: false,
+  // Each file loads a thousand modules into a thread of its own: compiled once, that takes half the time.
+  env: { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE || stateFolder('compile-cache') },
   // On a terminal AVA itself shows what is going on.
   ...(process.stdout.isTTY ? {} : { listener: createReport() }),
 });

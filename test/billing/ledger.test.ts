@@ -15,16 +15,15 @@ import { idBytes, newId } from '../../lib/kernel/ids.ts';
 import { silentLog } from '../../lib/kernel/log.ts';
 import { createNewsStore } from '../../lib/messages/news-store.ts';
 import type { Plan } from '../../lib/messages/rules.ts';
-import { migrationSource } from '../../migrations/source.ts';
-import { createDatabase, type TestDatabase } from '../support/databases.ts';
+import type { TestDatabase } from '../support/databases.ts';
+import { createMigratedDatabase } from '../support/schema.ts';
 
 let database: TestDatabase;
 let db: Database;
 
 test.before(async () => {
-  database = await createDatabase('ledger');
+  database = await createMigratedDatabase('ledger');
   db = createMysql({ url: database.url, pool: 12 });
-  await db.migrate.latest({ migrationSource, tableName: 'migrations' });
 });
 test.after.always(async () => {
   await db?.destroy();

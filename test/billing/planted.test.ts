@@ -15,16 +15,15 @@ import { createMysql, type Database } from '../../lib/infra/mysql.ts';
 import { hour, systemClock } from '../../lib/kernel/clock.ts';
 import { idBytes, newId } from '../../lib/kernel/ids.ts';
 import type { Plan } from '../../lib/messages/rules.ts';
-import { migrationSource } from '../../migrations/source.ts';
-import { createDatabase, type TestDatabase } from '../support/databases.ts';
+import type { TestDatabase } from '../support/databases.ts';
+import { createMigratedDatabase } from '../support/schema.ts';
 
 let database: TestDatabase;
 let db: Database;
 
 test.before(async () => {
-  database = await createDatabase('planted');
+  database = await createMigratedDatabase('planted');
   db = createMysql({ url: database.url, pool: 4 });
-  await db.migrate.latest({ migrationSource, tableName: 'migrations' });
 });
 test.after.always(async () => {
   await db?.destroy();

@@ -4,20 +4,19 @@ import { createMysql, type Database } from '../../lib/infra/mysql.ts';
 import type { RedisClient } from '../../lib/infra/redis.ts';
 import { newId } from '../../lib/kernel/ids.ts';
 import { createLinkStore, type LinkStore } from '../../lib/links/store.ts';
-import { migrationSource } from '../../migrations/source.ts';
-import { createDatabase, type TestDatabase } from '../support/databases.ts';
+import type { TestDatabase } from '../support/databases.ts';
 import { aNumber } from '../support/phones.ts';
 import { openTestRedis, type TestRedis } from '../support/redis-server.ts';
+import { createMigratedDatabase } from '../support/schema.ts';
 
 let database: TestDatabase;
 let server: TestRedis;
 let db: Database;
 
 test.before(async () => {
-  database = await createDatabase('links');
+  database = await createMigratedDatabase('links');
   server = await openTestRedis();
   db = createMysql({ url: database.url, pool: 6 });
-  await db.migrate.latest({ migrationSource, tableName: 'migrations' });
 });
 test.after.always(async () => {
   await db?.destroy();

@@ -12,8 +12,8 @@ import {
   statusOf,
 } from '../../lib/messages/rules.ts';
 import { createMessageStore, type MessageStore } from '../../lib/messages/store.ts';
-import { migrationSource } from '../../migrations/source.ts';
-import { createDatabase, type TestDatabase } from '../support/databases.ts';
+import type { TestDatabase } from '../support/databases.ts';
+import { createMigratedDatabase } from '../support/schema.ts';
 
 let database: TestDatabase;
 let db: Database;
@@ -22,9 +22,8 @@ let store: MessageStore;
 const deliverySeconds = 60;
 
 test.before(async () => {
-  database = await createDatabase('messages');
+  database = await createMigratedDatabase('messages');
   db = createMysql({ url: database.url, pool: 4 });
-  await db.migrate.latest({ migrationSource, tableName: 'migrations' });
   store = createMessageStore(db, deliverySeconds);
 });
 

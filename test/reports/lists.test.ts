@@ -5,16 +5,15 @@ import { newId } from '../../lib/kernel/ids.ts';
 import { noFacts } from '../../lib/messages/rules.ts';
 import { createMessageStore } from '../../lib/messages/store.ts';
 import { createReportStore } from '../../lib/reports/store.ts';
-import { migrationSource } from '../../migrations/source.ts';
-import { createDatabase, type TestDatabase } from '../support/databases.ts';
+import type { TestDatabase } from '../support/databases.ts';
+import { createMigratedDatabase } from '../support/schema.ts';
 
 let database: TestDatabase;
 let db: Database;
 
 test.before(async () => {
-  database = await createDatabase('lists');
+  database = await createMigratedDatabase('lists');
   db = createMysql({ url: database.url, pool: 3 });
-  await db.migrate.latest({ migrationSource, tableName: 'migrations' });
 });
 test.after.always(async () => {
   await db?.destroy();

@@ -10,16 +10,15 @@ import { closableUntil, monthOf, monthStart, partsOf } from '../../lib/reports/m
 import { refreshAll } from '../../lib/reports/refresh.ts';
 import { createRollupStore } from '../../lib/reports/rollup-store.ts';
 import { type Asked, createTotalsStore } from '../../lib/reports/totals-store.ts';
-import { migrationSource } from '../../migrations/source.ts';
-import { createDatabase, type TestDatabase } from '../support/databases.ts';
+import type { TestDatabase } from '../support/databases.ts';
+import { createMigratedDatabase } from '../support/schema.ts';
 
 let database: TestDatabase;
 let db: Database;
 
 test.before(async () => {
-  database = await createDatabase('months');
+  database = await createMigratedDatabase('months');
   db = createMysql({ url: database.url, pool: 3 });
-  await db.migrate.latest({ migrationSource, tableName: 'migrations' });
 });
 test.after.always(async () => {
   await db?.destroy();
@@ -130,10 +129,9 @@ test.serial(
 );
 
 test.serial('an installation without a message closes nothing and asks no more', async (t) => {
-  const empty = await createDatabase('no_months');
+  const empty = await createMigratedDatabase('no_months');
   const other = createMysql({ url: empty.url, pool: 2 });
   try {
-    await other.migrate.latest({ migrationSource, tableName: 'migrations' });
     const store = createRollupStore(other);
     t.false(await store.closeMonth(closableUntil(now)));
     t.is((await store.standing(newId())).monthsUntil, closableUntil(now));

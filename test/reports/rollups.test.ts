@@ -15,9 +15,9 @@ import { createRecountStore } from '../../lib/reports/recount-store.ts';
 import { refreshAll } from '../../lib/reports/refresh.ts';
 import { createRollupStore } from '../../lib/reports/rollup-store.ts';
 import { everyAccount } from '../../lib/reports/whose.ts';
-import { migrationSource } from '../../migrations/source.ts';
-import { createDatabase, type TestDatabase } from '../support/databases.ts';
+import type { TestDatabase } from '../support/databases.ts';
 import { type Known, modelRollup } from '../support/rollup-model.ts';
+import { createMigratedDatabase } from '../support/schema.ts';
 
 let database: TestDatabase;
 let db: Database;
@@ -25,10 +25,9 @@ let other: Database;
 let messages: MessageStore;
 
 test.before(async () => {
-  database = await createDatabase('rollups');
+  database = await createMigratedDatabase('rollups');
   db = createMysql({ url: database.url, pool: 4 });
   other = createMysql({ url: database.url, pool: 2 });
-  await db.migrate.latest({ migrationSource, tableName: 'migrations' });
   messages = createMessageStore(db, 60);
 });
 test.after.always(async () => {

@@ -20,16 +20,15 @@ import { createRollupStore } from '../../lib/reports/rollup-store.ts';
 import { createReportStore } from '../../lib/reports/store.ts';
 import { createRetentionStore } from '../../lib/retention/store.ts';
 import { keepUp } from '../../lib/retention/upkeep.ts';
-import { migrationSource } from '../../migrations/source.ts';
 import { createDatabase, type TestDatabase } from '../support/databases.ts';
+import { createMigratedDatabase, dumpOf, migrate } from '../support/schema.ts';
 
 let database: TestDatabase;
 let db: Database;
 
 test.before(async () => {
-  database = await createDatabase('retention');
+  database = await createMigratedDatabase('retention');
   db = createMysql({ url: database.url, pool: 6 });
-  await db.migrate.latest({ migrationSource, tableName: 'migrations' });
 });
 test.after.always(async () => {
   await db?.destroy();
@@ -199,4 +198,19 @@ test.serial('a table that is busy is left alone, and its traffic goes on', async
   await holder.rollback();
   t.true(await upkeep());
   t.is(lines.length, 1);
+});
+
+test('the database that tests get is what the migrations make', async (t) => {
+  const [replayed, migrated] = await Promise.all([
+    createMigratedDatabase('replayed'),
+    createDatabase('migrated'),
+  ]);
+  try {
+    await migrate(migrated.url);
+    // When and in which batch a migration ran is all that may differ.
+    const timeless = (sql: string) => sql.replaceAll(/ ?'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d'/g, '');
+    t.is(timeless(await dumpOf(replayed.url)), timeless(await dumpOf(migrated.url)));
+  } finally {
+    await Promise.all([replayed.drop(), migrated.drop()]);
+  }
 });

@@ -2,24 +2,22 @@
 import type { ExecutionContext } from 'ava';
 import { type Listening, listen } from '../../api/listen.ts';
 import { type ApiApp, createApiApp, createWorkerApp, type WorkerApp } from '../../lib/app.ts';
-import { createMysql } from '../../lib/infra/mysql.ts';
 import type { Broker } from '../../lib/infra/queue/broker.ts';
 import { type Clock, systemClock } from '../../lib/kernel/clock.ts';
 import { type Config, loadConfig } from '../../lib/kernel/config.ts';
 import { type Log, silentLog } from '../../lib/kernel/log.ts';
 import { openSession } from '../../lib/sessions/open.ts';
 import { createAccount } from '../../lib/signup/create.ts';
-import { migrationSource } from '../../migrations/source.ts';
 import { type Running, runWorker } from '../../workers/run.ts';
 import { workers } from '../../workers/workers.ts';
 import { createSimulators } from '../simulators/server.ts';
 import { checkPublishes } from './checked-broker.ts';
 import { type Client, createClient } from './client.ts';
-import { createDatabase } from './databases.ts';
 import { createLine, type Line } from './line.ts';
 import { fund } from './money.ts';
 import { testUrl, uniqueName } from './names.ts';
 import { createPhone, type TestPhone } from './phones.ts';
+import { createMigratedDatabase } from './schema.ts';
 import { shared, testEnvironment } from './settings.ts';
 import { createVhost } from './vhosts.ts';
 
@@ -72,21 +70,14 @@ export type StackOptions = {
 
 const allWorkers = ['whatsapp', 'telegram', 'billing', 'analytics', 'webhook'];
 
-const migrate = async (url: string): Promise<void> => {
-  const db = createMysql({ url, pool: 1 });
-  await db.migrate.latest({ migrationSource, tableName: 'migrations' });
-  await db.destroy();
-};
-
 /** Starts everything in this process; `close` leaves nothing behind. */
 export const startStack = async (name: string, options: StackOptions = {}): Promise<Stack> => {
   const { clock = systemClock, log = silentLog } = options;
   const [database, vhost, sim] = await Promise.all([
-    createDatabase(name),
+    createMigratedDatabase(name),
     createVhost(name),
     createSimulators({ port: 0, apiUrl: 'http://127.0.0.1:9', ...shared }),
   ]);
-  await migrate(database.url);
   const redisUrl = options.redisUrl ?? testUrl('TESSERA_TEST_REDIS_URL').href;
   const lines = options.cuttable
     ? {
