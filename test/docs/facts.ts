@@ -16,3 +16,14 @@ export const pages: Page[] = composePages(facts);
 /** The Markdown of the page at `path`. */
 export const markdownAt = (path: string): string =>
   pages.find((page) => page.path === path)?.markdown ?? '';
+
+/** Of the pages that are generated, those with the most in them; site.test.ts shows that the others hold nothing else. */
+const fullest = [
+  ...['errors/RATE_LIMIT_EXCEEDED', 'errors/NOT_FOUND', 'api/post-otp-send'],
+  ...['api/get-clients-limits', 'api/get-clients-otps-export', 'api/post-inbound-whatsapp'],
+];
+
+/** What the browser visits: all pages that were written by hand, and the fullest of the others. */
+export const visited: Page[] = pages.filter(
+  ({ path, section }) => section !== undefined || fullest.includes(path),
+);

@@ -7,7 +7,7 @@ import { type File, renderSite } from '../../api/docs/render.ts';
 import { answerFile } from '../../api/docs/serve.ts';
 import { createSite } from '../../api/docs/site.ts';
 import { type Stack, startStack } from '../support/stack.ts';
-import { facts, pages } from './facts.ts';
+import { facts, pages, visited } from './facts.ts';
 
 const files = renderSite(facts);
 const at = new Map(files.map((file) => [file.url, file]));
@@ -66,6 +66,29 @@ test('pages hold no script or style of their own, and load nothing from elsewher
     const text = textOf(file);
     t.notRegex(text, /<script(?![^>]*src="\/docs\/)|<style| style="| on\w+="/, file.url);
     t.notRegex(text, /(src|action|srcset)="(https?:)?\/\//, file.url);
+  }
+});
+
+/** Tags with their attributes' names and their classes: what scripts, styles and the policy of the page care about. */
+const kindsOf = (file: File): Set<string> =>
+  new Set(
+    [...textOf(file).matchAll(/<([a-z]\w*)((?: [\w-]+(?:="[^"]*")?)*)>/g)].map(
+      ([, tag, attributes = '']) =>
+        `${tag} ${attributes.replace(/(?<! class)="[^"]*"/g, '').trim()}`,
+    ),
+  );
+
+test('pages no browser of the tests visits hold nothing that those it visits do not', (t) => {
+  const urls = new Set(visited.map(({ path }) => (path === '' ? '/docs' : `/docs/${path}`)));
+  const seen = html.filter(({ url }) => urls.has(url));
+  t.is(seen.length, visited.length);
+  const known = new Set(seen.flatMap((file) => [...kindsOf(file)]));
+  for (const file of html) {
+    t.deepEqual(
+      [...kindsOf(file)].filter((kind) => !known.has(kind)),
+      [],
+      file.url,
+    );
   }
 });
 
