@@ -219,7 +219,8 @@ const descriptionOf = (route: Route): string =>
       : []),
   ].join(' ');
 
-const operation = (route: Route): Json => ({
+/** The operation of one route, as it stands in the document. */
+export const operationOf = (route: Route): Json => ({
   operationId: operationId(route),
   summary: route.summary,
   description: descriptionOf(route),
@@ -247,7 +248,7 @@ export const openApiDocument = (routes: readonly Route[]): Json => {
     paths: Object.fromEntries(
       [...byPath].map(([path, group]) => [
         path,
-        Object.fromEntries(group.map((route) => [route.method.toLowerCase(), operation(route)])),
+        Object.fromEntries(group.map((route) => [route.method.toLowerCase(), operationOf(route)])),
       ]),
     ),
     webhooks: eventOperations(),

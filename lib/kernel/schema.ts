@@ -37,8 +37,9 @@ export const withDefault = <T extends string | number | boolean>(
     .default(value)
     .meta({ [optionalMark]: true }) as Schema<T>;
 
+// Read where Joi keeps it: describing every member of every object made a tenth of the start of a process.
 const isOptional = (schema: Joi.Schema): boolean =>
-  (schema.describe().metas ?? []).some((meta: Record<string, unknown>) => meta[optionalMark]);
+  (schema.$_terms.metas as Record<string, unknown>[]).some((meta) => meta[optionalMark]);
 
 /** An object with exactly these members; unknown ones are refused, all but `optional()` ones are required. */
 export const object = <S extends Shape>(shape: S): Schema<InferShape<S>> & Joi.ObjectSchema =>

@@ -1,49 +1,55 @@
 // Holds every answer the tests see against the OpenAPI document: status, code and shape.
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormatsModule from 'ajv-formats';
-import { openApiDocument } from '../../api/openapi.ts';
+import { operationOf } from '../../api/openapi.ts';
+import { errorSchema } from '../../api/openapi-parts.ts';
+import { eventOperations } from '../../api/openapi-webhooks.ts';
+import type { Route } from '../../api/route.ts';
 import { routes } from '../../api/routes.ts';
 
 type Json = Record<string, unknown>;
 type Response = { content?: Record<string, { schema: Json }> };
 type Operation = { responses: Record<string, Response> };
 type Webhook = { post: { requestBody: { content: { 'application/json': { schema: Json } } } } };
-type Document = {
-  webhooks: Record<string, Webhook>;
-  paths: Record<string, Record<string, Operation>>;
-  components: Json;
-};
 
-const document = openApiDocument(routes) as unknown as Document;
 const ajv = new Ajv2020({ strict: false });
 const addFormats = addFormatsModule as unknown as (instance: Ajv2020) => void;
 addFormats(ajv);
+// All that the schemas of the document refer to.
+const components = { schemas: { Error: errorSchema } };
 
-const patterns = Object.keys(document.paths).map((path) => ({
-  path,
+// The parts of the document are made when first asked for: a test file calls few of its operations.
+const remember = <K, V>(make: (key: K) => V): ((key: K) => V) => {
+  const known = new Map<K, V>();
+  return (key) => {
+    const found = known.get(key) ?? make(key);
+    known.set(key, found);
+    return found;
+  };
+};
+
+const described = remember((route: Route) => operationOf(route) as Operation);
+const validatorOf = remember((schema: Json) => ajv.compile({ ...schema, components }));
+const eventOf = remember(
+  (type: string) => (eventOperations() as Record<string, Webhook | undefined>)[type],
+);
+
+const patterns = [...Map.groupBy(routes, ({ path }) => path)].map(([path, group]) => ({
+  group,
   pattern: new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`),
 }));
 
-const operationOf = (method: string, path: string): Operation | undefined => {
+const operationAt = (method: string, path: string): Operation | undefined => {
   const [bare = ''] = path.split('?');
   const known = patterns.find(({ pattern }) => pattern.test(bare));
-  return known && document.paths[known.path]?.[method.toLowerCase()];
-};
-
-const compiled = new Map<Json, ReturnType<typeof ajv.compile>>();
-
-const validatorOf = (schema: Json) => {
-  const known = compiled.get(schema);
-  if (known) return known;
-  const validator = ajv.compile({ ...schema, components: document.components });
-  compiled.set(schema, validator);
-  return validator;
+  const route = known?.group.find((one) => one.method === method.toUpperCase());
+  return route && described(route);
 };
 
 /** Throws when what was posted to a receiver is not what the document says of its type. */
 export const checkEvent = (body: string): void => {
   const event = JSON.parse(body) as { type: string };
-  const webhook = document.webhooks[event.type];
+  const webhook = eventOf(event.type);
   if (!webhook) throw new Error(`${event.type} is no type of the document`);
   const validate = validatorOf(webhook.post.requestBody.content['application/json'].schema);
   if (!validate(event)) {
@@ -58,7 +64,7 @@ export const checkAnswer = (
   answer: { status: number },
   text: string,
 ): void => {
-  const operation = operationOf(method, path);
+  const operation = operationAt(method, path);
   if (!operation) return;
   const response = operation.responses[String(answer.status)];
   if (!response)
