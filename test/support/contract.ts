@@ -29,7 +29,9 @@ const remember = <K, V>(make: (key: K) => V): ((key: K) => V) => {
 };
 
 const described = remember((route: Route) => operationOf(route) as Operation);
-const validatorOf = remember((schema: Json) => ajv.compile({ ...schema, components }));
+const validatorOf = remember(
+  (schema: Json): ReturnType<typeof ajv.compile> => ajv.compile({ ...schema, components }),
+);
 const eventOf = remember(
   (type: string) => (eventOperations() as Record<string, Webhook | undefined>)[type],
 );
