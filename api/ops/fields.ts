@@ -13,11 +13,15 @@ import {
 
 const jobNames = jobs.map(({ name }) => name);
 
+/** The id of something, as all lists show it. */
+export const idText = () =>
+  text().guid().messages({ 'string.guid': 'must be an id (8-4-4-4-12 hexadecimal digits)' });
+
 export const jobParams = object({ job: oneOf(...jobNames) });
-export const idParams = object({ id: text().guid() });
+export const idParams = object({ id: idText() });
 export const pageQuery = {
   limit: withDefault(integer().min(1).max(200), 50),
-  before: optional(text().guid()),
+  before: optional(idText()),
 };
 
 export const isoOrNull = (ms: number | null | undefined): string | null =>

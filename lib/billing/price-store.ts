@@ -76,22 +76,26 @@ const switching = (db: Database) => ({
     return new Map(rows.map((row) => [String(row.name) as SwitchName, Number(row.changed_at)]));
   },
 
-  /** Sets a switch; one that stands so already keeps the time since when. */
-  setPaused: (name: SwitchName, paused: boolean, now: number): Promise<void> =>
+  /** Sets a switch; one that stands so already keeps the time since when, and then it answers false. */
+  setPaused: (name: SwitchName, paused: boolean, now: number): Promise<boolean> =>
     changeKnown(db, undefined, async (trx) => {
+      const before = await trx<Row>('switches').where({ name }).forUpdate().first();
       // In this order: the second assignment would change what the first one compares.
       const changedAt = trx.raw('IF(paused = ?, changed_at, ?)', [paused, now]);
       await trx('switches')
         .insert({ name, paused, changed_at: now })
         .onConflict()
         .merge({ changed_at: changedAt, paused });
+      return Boolean(before?.paused) !== paused;
     }),
 
-  setSharedPaused: (accountId: string, paused: boolean): Promise<void> =>
+  /** Keeps an account off the shared number, or lets it on again; false when that is so already. */
+  setSharedPaused: (accountId: string, paused: boolean): Promise<boolean> =>
     changeKnown(db, accountId, async (trx) => {
-      await trx('accounts')
-        .where({ id: idBytes(accountId) })
-        .update({ shared_paused: paused });
+      const account = trx('accounts').where({ id: idBytes(accountId) });
+      return (
+        (await account.whereNot({ shared_paused: paused }).update({ shared_paused: paused })) === 1
+      );
     }),
 });
 

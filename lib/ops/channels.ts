@@ -123,7 +123,8 @@ export const readChannels = async (
 
 /**
  * Pauses or resumes a channel, or one number of WhatsApp; it holds on every process within a second. Who waits for a
- * send over a paused channel gets the fallback or the error of the contract; nothing goes out.
+ * send over a paused channel gets the fallback or the error of the contract; nothing goes out. False when it stood so
+ * already.
  */
 export const setChannelPaused = async (
   {
@@ -133,10 +134,11 @@ export const setChannelPaused = async (
     clock,
   }: Pick<ChannelDeps, 'prices' | 'revocations' | 'pauses' | 'clock'>,
   given: { channel: ChannelName; numberId: string | undefined; paused: boolean },
-): Promise<void> => {
+): Promise<boolean> => {
   const { channel, numberId, paused } = given;
   const name = numberId === undefined ? channelSwitch(channel) : numberSwitch(numberId);
-  await prices.setPaused(name, paused, clock.now());
+  const changed = await prices.setPaused(name, paused, clock.now());
   await revocations.announce();
   await pauses.refresh();
+  return changed;
 };

@@ -35,13 +35,13 @@ export const forceLogout = async (
 
 /**
  * Suspends an account: its keys and sessions are refused everywhere within a second, and its webhook is told.
- * Suspending it again changes nothing.
+ * Suspending it again changes nothing, and answers false.
  * @throws NOT_FOUND
  */
 export const suspendAccount = async (
   deps: SuspendDeps,
   given: { accountId: string; reason: string; requestId: string },
-): Promise<void> => {
+): Promise<boolean> => {
   const { accountId, reason, requestId } = given;
   const { credentials, revocations, clock } = deps;
   const now = clock.now();
@@ -53,14 +53,19 @@ export const suspendAccount = async (
   if (changed === undefined) throw fail('NOT_FOUND');
   await revocations.announce(accountId);
   if (changed) await tellNews(deps, [event]);
+  return changed;
 };
 
-/** Takes a suspended account back; its keys work again, its sessions stay ended. @throws NOT_FOUND */
+/**
+ * Takes a suspended account back; its keys work again, its sessions stay ended. False when it was not suspended.
+ * @throws NOT_FOUND
+ */
 export const reinstateAccount = async (
   { accounts, revocations }: Pick<SuspendDeps, 'accounts' | 'revocations'>,
   accountId: string,
-): Promise<void> => {
+): Promise<boolean> => {
   if (!(await accounts.find(accountId))) throw fail('NOT_FOUND');
-  await accounts.setStatus(accountId, 'active');
+  const changed = await accounts.setStatus(accountId, 'active');
   await revocations.announce(accountId);
+  return changed;
 };

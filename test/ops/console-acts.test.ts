@@ -89,7 +89,7 @@ inBrowser(
     await confirm(page, 'Book');
     await page
       .locator('#money')
-      .getByText('Amount a deposit is positive; adjust goes both')
+      .getByText('Amount must be positive for a payment; a correction')
       .waitFor();
     t.deepEqual(await findings(page), []);
     // A question that is not answered with yes does nothing.

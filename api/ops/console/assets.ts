@@ -60,13 +60,15 @@ export const assetRoute = opsText({
     const file = pack().packed.get(params.name ?? '');
     if (!file) throw fail('NOT_FOUND');
     const { type, plain, zipped } = file;
+    // Under the name of another version it is not kept: the files of that version may come back.
+    const kept = params.hash === pack().hash;
     const zips = /\bgzip\b/.test(String(headers['accept-encoding'] ?? ''));
     return {
       type,
       body: zips ? zipped : plain,
       headers: {
         ...(zips ? { 'Content-Encoding': 'gzip' } : {}),
-        'Cache-Control': 'private, max-age=31536000, immutable',
+        'Cache-Control': kept ? 'private, max-age=31536000, immutable' : 'no-store',
         Vary: 'Accept-Encoding',
       },
     };

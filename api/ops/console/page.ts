@@ -98,7 +98,9 @@ export const opsPage = (page: Page): OpsTextRoute =>
     summary: `The page "${page.title}" of the console.`,
     respond: async (app, request) => {
       const { headers, caller, requestId } = request;
-      const flash = readFlash(headers.cookie);
+      // A page that refreshes itself by script lets the word be for whoever opens it.
+      const refreshes = headers['x-live'] !== undefined;
+      const flash = refreshes ? undefined : readFlash(headers.cookie, request.path);
       const [{ status, ...shown }, around] = await Promise.all([
         made(page, visitOf(app, request), requestId),
         lookAround(app),
@@ -148,7 +150,7 @@ export const consoleForm = (definition: Form): OpsFormRoute =>
         const text = sentenceOf(app, requestId, error);
         flash = { tone: 'failed', text, fields: wrongFields(error) };
       }
-      return { to, headers: flash ? { 'Set-Cookie': flashCookie(flash) } : {} };
+      return { to, headers: flash ? { 'Set-Cookie': flashCookie(flash, to) } : {} };
     },
   });
 

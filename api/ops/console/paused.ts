@@ -17,9 +17,11 @@ export const pauseNotes = async (
   const query = { action: 'channel.pause', limit: looked };
   const found = await attempt(() => ask(app, auditLog, { ...looker, query }));
   const items = 'value' in found ? found.value.items : [];
+  // Whoever paused what was paused already has not paused it.
+  const pausing = items.filter(({ affected }) => affected !== 0);
   // Newest first, and the last one written wins.
   return new Map(
-    items.toReversed().map(({ subject, actor, detail }) => {
+    pausing.toReversed().map(({ subject, actor, detail }) => {
       const { note } = detail as { note?: unknown };
       return [subject, { by: actor, reason: typeof note === 'string' ? note : '' }];
     }),

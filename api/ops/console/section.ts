@@ -3,7 +3,7 @@ import { isOutage } from '../../../lib/infra/outages.ts';
 import { BrokerUnavailable, OutcomeUnknown } from '../../../lib/infra/queue/errors.ts';
 import { RedisUnavailable } from '../../../lib/infra/redis.ts';
 import { second } from '../../../lib/kernel/clock.ts';
-import { type FieldIssue, ServiceError } from '../../../lib/kernel/errors.ts';
+import { errorCatalogue, type FieldIssue, ServiceError } from '../../../lib/kernel/errors.ts';
 import { inTime } from '../../../lib/kernel/in-time.ts';
 import { type Html, html } from './html.ts';
 
@@ -23,6 +23,7 @@ const engineOf = (error: unknown): string => {
 const labels: Record<string, string> = {
   ...{ amount: 'Amount', reference: 'Reference', note: 'Note', reason: 'Reason' },
   ...{ country: 'Country', countries: 'Countries', price: 'Price', cost: 'Cost', q: 'Search' },
+  ...{ id: 'The id', before: 'The part of the list', job: 'The job' },
   ...{ per_second: 'How many a second', per_minute: 'Sends a minute', confirm: 'Confirmation' },
 };
 
@@ -52,13 +53,19 @@ export const excuse = (error: unknown): string | undefined => {
 
 export type Loaded<T> = { value: T } | { why: string };
 
-/** What `load` found, or why it did not; whatever nobody foresaw is thrown on. */
+/** What was asked for wrongly will not come right by asking again. */
+const isRefused = (error: unknown): boolean =>
+  error instanceof ServiceError &&
+  error.cause === undefined &&
+  errorCatalogue[error.code].status < 500;
+
+/** What `load` found, or why it cannot be had now; what is wrong by itself or nobody foresaw is thrown on. */
 export const attempt = async <T>(load: () => Promise<T>): Promise<Loaded<T>> => {
   try {
     return { value: await inTime(load(), patienceMs, () => new Late()) };
   } catch (error) {
     const why = excuse(error);
-    if (why === undefined) throw error;
+    if (why === undefined || isRefused(error)) throw error;
     return { why };
   }
 };

@@ -18,7 +18,7 @@ import { type Booked, book } from '../../../lib/ops/booking.ts';
 import type { OpsApp } from '../../../lib/ops-app.ts';
 import { reinstateAccount, suspendAccount } from '../../../lib/security/suspend.ts';
 import { act } from '../act.ts';
-import { country, idParams, pageQuery, usd } from '../fields.ts';
+import { country, idParams, idText, pageQuery, usd } from '../fields.ts';
 import { opsRoute } from '../route.ts';
 
 export const searchAccounts = opsRoute({
@@ -52,11 +52,14 @@ export const suspendOne = opsRoute({
   handle: async (app, request) => {
     const { params, body, requestId } = request;
     await requireAccount(app, params.id);
-    const what = { action: 'account.suspend', subject: params.id, detail: { reason: body.reason } };
-    await act(app, request, what, () =>
+    const what = {
+      ...{ action: 'account.suspend', subject: params.id, detail: { reason: body.reason } },
+      affected: Number,
+    };
+    const changed = await act(app, request, what, () =>
       suspendAccount(app, { accountId: params.id, reason: body.reason, requestId }),
     );
-    return describeAccount(app, params.id);
+    return { ...(await describeAccount(app, params.id)), changed };
   },
 });
 
@@ -67,9 +70,9 @@ export const reinstateOne = opsRoute({
   handle: async (app, request) => {
     const { id } = request.params;
     await requireAccount(app, id);
-    const what = { action: 'account.reinstate', subject: id, detail: {} };
-    await act(app, request, what, () => reinstateAccount(app, id));
-    return describeAccount(app, id);
+    const what = { action: 'account.reinstate', subject: id, detail: {}, affected: Number };
+    const changed = await act(app, request, what, () => reinstateAccount(app, id));
+    return { ...(await describeAccount(app, id)), changed };
   },
 });
 
@@ -79,7 +82,7 @@ export const creditOne = opsRoute({
   params: idParams,
   body: object({
     kind: withDefault(oneOf('deposit', 'adjust'), 'deposit'),
-    amount: usd().invalid(0),
+    amount: usd().invalid(0).messages({ 'any.invalid': 'must not be 0' }),
     /** Names the transfer: booked once however often it is asked for. */
     reference: optional(text().pattern(/^[\w.:-]{1,60}$/)),
     note: nullable(text().min(1).max(200)),
@@ -102,7 +105,12 @@ export const creditOne = opsRoute({
 
 const negativeDeposit = () =>
   fail('VALIDATION_ERROR', {
-    details: [{ field: 'amount', issue: 'a deposit is positive; adjust goes both ways' }],
+    details: [
+      {
+        field: 'amount',
+        issue: 'must be positive for a payment; a correction (adjust) goes both ways',
+      },
+    ],
   });
 
 export const priceOne = opsRoute({
@@ -134,12 +142,16 @@ export const sharedNumberOne = opsRoute({
   handle: async (app, request) => {
     const { params, body } = request;
     await requireAccount(app, params.id);
-    const what = { action: 'account.shared_number', subject: params.id, detail: body };
-    await act(app, request, what, async () => {
-      await app.prices.setSharedPaused(params.id, body.paused);
+    const what = {
+      ...{ action: 'account.shared_number', subject: params.id, detail: body },
+      affected: Number,
+    };
+    const changed = await act(app, request, what, async () => {
+      const differs = await app.prices.setSharedPaused(params.id, body.paused);
       await app.revocations.announce(params.id);
+      return differs;
     });
-    return describeAccount(app, params.id);
+    return { ...(await describeAccount(app, params.id)), changed };
   },
 });
 
@@ -163,7 +175,7 @@ export const pendingCapacity = opsRoute({
 export const reviewOne = opsRoute({
   ...{ method: 'POST', path: '/ops/api/accounts/{id}/capacity/{request}' },
   summary: 'A word on a pending request: sends a minute that are granted, or null to reject it.',
-  params: object({ id: text().guid(), request: text().guid() }),
+  params: object({ id: idText(), request: idText() }),
   body: object({
     per_minute: nullable(integer()),
     note: nullable(text().min(1).max(500)),

@@ -58,10 +58,11 @@ const setPaused = async (app: OpsApp, request: PauseRequest, paused: boolean) =>
   }
   const subject = numberId === undefined ? channel : `${channel} ${numberId}`;
   const action = paused ? 'channel.pause' : 'channel.resume';
-  await act(app, request, { action, subject, detail: { note } }, () =>
+  const what = { action, subject, detail: { note }, affected: Number };
+  const changed = await act(app, request, what, () =>
     setChannelPaused(app, { channel, numberId, paused }),
   );
-  return { channel, number: numberId ?? null, paused };
+  return { channel, number: numberId ?? null, paused, changed };
 };
 
 export const pauseChannel = opsRoute({

@@ -13,7 +13,9 @@ const foundMost = 20;
 const soughtBy = (q: string) => {
   const id = fromMessageId(q) ?? fromMessageId(toMessageId(q));
   if (id) return { id };
-  return e164Pattern.test(q) ? { phone: q } : { requestId: q };
+  // As people write numbers: +1 (415) 555-0100.
+  const phone = q.replace(/[\s().-]/g, '');
+  return e164Pattern.test(phone) ? { phone } : { requestId: q };
 };
 
 const found = async (app: OpsApp, q: string) => {

@@ -80,11 +80,13 @@ export const changeSwitch = opsRoute({
   handle: async (app, request) => {
     const { name, paused } = request.body;
     const action = paused ? 'platform.pause' : 'platform.resume';
-    await act(app, request, { action, subject: name, detail: {} }, async () => {
-      await app.prices.setPaused(name, paused, app.clock.now());
+    const what = { action, subject: name, detail: {}, affected: Number };
+    const changed = await act(app, request, what, async () => {
+      const differs = await app.prices.setPaused(name, paused, app.clock.now());
       await app.revocations.announce();
+      return differs;
     });
-    return describe(app);
+    return { ...(await describe(app)), changed };
   },
 });
 

@@ -65,14 +65,23 @@ export const told = (text) => {
   }, toldForMs);
 };
 
+/** What names a booking stays the same until it is done, so that asking twice books once. */
+const renewOnce = (form, page) => {
+  const mark = form.querySelector('[name=once]');
+  const fresh = page.querySelector(`form[data-key="${CSS.escape(form.dataset.key)}"] [name=once]`);
+  if (mark && fresh) mark.value = fresh.value;
+};
+
 const show = (form, page) => {
   const said = page.getElementById('said');
-  const failed = said?.classList.contains('failed');
-  if (failed) return refuse(form, said.textContent, said.dataset.fields?.split(' '));
+  if (!said) throw new Error('nothing was said');
+  if (said.classList.contains('failed'))
+    return refuse(form, said.textContent, said.dataset.fields?.split(' '));
   form.reset();
+  renewOnce(form, page);
   for (const part of form.querySelectorAll('details[open]')) part.open = false;
   layPage(page);
-  if (said) told(said.textContent);
+  told(said.textContent);
 };
 
 const filled = (text, body) =>
@@ -90,10 +99,11 @@ const take = async (form, button) => {
     if (answer === undefined) {
       return refuse(form, 'Nothing was changed: you are not logged in.');
     }
-    if (new URL(answer.url).pathname !== location.pathname && answer.redirected) {
-      return location.assign(answer.url);
-    }
     const page = parse(await answer.text());
+    // What leads elsewhere, or has found something and says no word, is its own address: it can be reloaded.
+    const elsewhere = new URL(answer.url).pathname !== location.pathname;
+    const found = !page.getElementById('said') && answer.url !== location.href;
+    if (answer.redirected && (elsewhere || found)) return location.assign(answer.url);
     if (!page.getElementById('page')) throw new Error('not a page');
     show(form, page);
   } catch {

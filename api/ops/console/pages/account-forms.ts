@@ -13,9 +13,17 @@ import { consoleForm, type Form, type Visit } from '../page.ts';
 export const textOf = (form: URLSearchParams, name: string): string =>
   (form.get(name) ?? '').trim();
 
-/** A number as people write it; what is none is left for the operation to refuse. */
-export const amountOf = (form: URLSearchParams, name: string): number =>
-  Number(textOf(form, name).replace(/^−/, '-') || 'NaN');
+/** A number as people write it, 0x10 and 1e3 are slips; what is none is left for the operation to refuse. */
+export const amountOf = (form: URLSearchParams, name: string): number => {
+  const text = textOf(form, name).replace(/^−/, '-');
+  return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
+};
+
+/** The name that the form gave this booking: a form sent twice books once. */
+const onceOf = (form: URLSearchParams): string => {
+  const once = textOf(form, 'once');
+  return /^[0-9a-f-]{36}$/.test(once) ? `ops-${once}` : '';
+};
 
 const orNull = (text: string): string | null => (text === '' ? null : text);
 
@@ -36,24 +44,27 @@ const accountForm = (
 
 export const accountForms = [
   accountForm('suspend', 'Suspends an account.', async ({ run }, form, params) => {
-    await run(suspendOne, { params, body: { reason: textOf(form, 'reason') } });
-    return 'Suspended: its keys and sessions are refused everywhere.';
+    const done = await run(suspendOne, { params, body: { reason: textOf(form, 'reason') } });
+    return done.changed
+      ? 'Suspended: its keys and sessions are refused everywhere.'
+      : `Nothing changed: it was suspended already, for ${done.suspended_reason ?? 'no reason'}.`;
   }),
   accountForm('reinstate', 'Takes an account back.', async ({ run }, _, params) => {
-    await run(reinstateOne, { params });
-    return 'Reinstated: its keys work again.';
+    const { changed } = await run(reinstateOne, { params });
+    return changed ? 'Reinstated: its keys work again.' : 'Nothing changed: it was active already.';
   }),
   accountForm(
     'shared-number',
     'The shared number of an account.',
     async ({ run }, form, params) => {
       const paused = form.get('paused') === 'yes';
-      await run(sharedNumberOne, { params, body: { paused } });
+      const { changed } = await run(sharedNumberOne, { params, body: { paused } });
+      if (!changed) return 'Nothing changed: it was so already.';
       return paused ? 'It is kept off the shared number.' : 'It uses the shared number again.';
     },
   ),
   accountForm('credit', 'Books money.', async ({ run }, form, params) => {
-    const reference = textOf(form, 'reference');
+    const reference = textOf(form, 'reference') || onceOf(form);
     const asked = {
       ...{ kind: form.get('kind'), amount: amountOf(form, 'amount') },
       ...{ note: orNull(textOf(form, 'note')) },

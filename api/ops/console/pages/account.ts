@@ -1,4 +1,5 @@
 // One account: what it is and has, what went wrong lately, and what operators may do with it.
+import { newId } from '../../../../lib/kernel/ids.ts';
 import { oneAccount } from '../../routes/accounts.ts';
 import { count, moment, usd } from '../format.ts';
 import { type Html, html } from '../html.ts';
@@ -105,7 +106,7 @@ const money = (one: Account, csrf: string | undefined): Html =>
         { value: 'deposit', text: 'Payment received' },
         { value: 'adjust', text: 'Correction, up or down' },
       ]),
-    )}${field('Amount, USD', html`<input name="amount" inputmode="decimal" required size="10" autocomplete="off">`)}${field('Reference', html`<input name="reference" maxlength="60" autocomplete="off">`, 'Booked once under one reference.')}${field('Note', html`<input name="note" maxlength="200" autocomplete="off">`)}${askingButton('Book', { ask: `Book {amount} USD for ${one.name}? Its balance is ${usd(one.balance)} now.`, yes: 'Book' })}`,
+    )}${field('Amount, USD', html`<input name="amount" inputmode="decimal" required size="10" autocomplete="off">`)}${field('Reference', html`<input name="reference" maxlength="60" autocomplete="off">`, 'Booked once under one reference.')}<input type="hidden" name="once" value="${newId()}" data-keep>${field('Note', html`<input name="note" maxlength="200" autocomplete="off">`)}${askingButton('Book', { ask: `Book {amount} USD for ${one.name}? Its balance is ${usd(one.balance)} now.`, yes: 'Book' })}`,
   );
 
 const prices = (one: Account, csrf: string | undefined): Html =>

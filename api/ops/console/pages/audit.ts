@@ -10,7 +10,14 @@ type Answer = Awaited<ReturnType<typeof auditLog.handle>>;
 type Line = Answer['items'][number];
 
 const actions = [
-  ...['dead.redrive', 'dead.purge', 'channel.pause', 'channel.resume', 'account.suspend'],
+  ...[
+    'dead.redrive',
+    'dead.purge',
+    'dead.stop',
+    'channel.pause',
+    'channel.resume',
+    'account.suspend',
+  ],
   ...['account.reinstate', 'account.deposit', 'account.adjust', 'account.price'],
   ...['account.shared_number', 'account.capacity', 'platform.pause', 'platform.resume'],
   ...['platform.countries', 'platform.guard', 'platform.price'],

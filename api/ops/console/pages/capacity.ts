@@ -5,6 +5,7 @@ import { type Html, html } from '../html.ts';
 import { consoleForm, opsPage, type Visit } from '../page.ts';
 import { actionForm, askingButton, emptyNote, facts, field, named } from '../parts.ts';
 import { section } from '../section.ts';
+import { amountOf } from './account-forms.ts';
 
 type Request = Awaited<ReturnType<typeof pendingCapacity.handle>>['items'][number];
 
@@ -54,7 +55,7 @@ const review = consoleForm({
   submit: async ({ run, params }, form) => {
     const rejects = form.get('word') === 'reject';
     const note = (form.get('note') ?? '').trim();
-    const perMinute = rejects ? null : Number(form.get('per_minute') || 'NaN');
+    const perMinute = rejects ? null : amountOf(form, 'per_minute');
     await run(reviewOne, {
       params: { id: params.id ?? '', request: params.request ?? '' },
       body: { per_minute: perMinute, note: note === '' ? null : note },

@@ -130,6 +130,11 @@ export const channelsPage = opsPage({
 
 const titles: Record<string, string> = { whatsapp: 'WhatsApp', telegram: 'Telegram' };
 
+const words = {
+  pause: { done: 'is paused.', already: 'was paused already' },
+  resume: { done: 'sends again.', already: 'was not paused' },
+} as const;
+
 const switching = (verb: 'pause' | 'resume') =>
   consoleForm({
     path: `/ops/channels/${verb}`,
@@ -141,10 +146,13 @@ const switching = (verb: 'pause' | 'resume') =>
         ...{ channel: form.get('channel'), note: (form.get('note') ?? '').trim() },
         ...(number === '' ? {} : { number }),
       };
-      await run(verb === 'pause' ? pauseChannel : resumeChannel, { body: asked });
+      const { changed } = await run(verb === 'pause' ? pauseChannel : resumeChannel, {
+        body: asked,
+      });
       const channel = titles[asked.channel ?? ''] ?? '';
       const what = number === '' ? channel : `${channel} number ${number}`;
-      const said = verb === 'pause' ? `${what} is paused.` : `${what} sends again.`;
+      const { done, already } = words[verb];
+      const said = changed ? `${what} ${done}` : `Nothing changed: ${what} ${already}.`;
       return { said, to: '/ops/channels' };
     },
   });

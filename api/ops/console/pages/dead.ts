@@ -1,5 +1,7 @@
 // Dead letters: which jobs have some, why they died, and how the orders over them go.
+import { jobs } from '../../../../lib/jobs.ts';
 import { second } from '../../../../lib/kernel/clock.ts';
+import { fail } from '../../../../lib/kernel/errors.ts';
 import type { OpsApp } from '../../../../lib/ops-app.ts';
 import { auditLog } from '../../routes/audit.ts';
 import { deadLetters } from '../../routes/dead.ts';
@@ -11,7 +13,7 @@ import { emptyNote, table } from '../parts.ts';
 import { attempt, notShown, section } from '../section.ts';
 import { lookAround } from '../snapshot.ts';
 import { type Dead, letterForm } from './letters.ts';
-import { running, runTable } from './orders.ts';
+import { isOrder, running, runTable } from './orders.ts';
 
 export const deadPage = opsPage({
   ...{ path: '/ops/dead', menu: '/ops/dead', title: 'Dead letters', everySeconds: 3 },
@@ -73,6 +75,7 @@ const summary = ({ total, oldest_at: oldest }: Dead, now: number): Html =>
 const lookMost = 500;
 /** A look takes up to two thousand letters in hand for a moment: pages share it until their number changes. */
 const lookGoodMs = 20 * second;
+const looksMost = 10;
 /** Letters go back in the background: for as long, their number says nothing. */
 const settlesMs = 2.5 * second;
 
@@ -90,7 +93,10 @@ const looked = async ({ app, run }: Visit, job: string, reason: string): Promise
   if (before && at - before.at < goodMs) return before.dead;
   const query = { limit: lookMost, ...(reason ? { reason } : {}) };
   const dead = await run(deadLetters, { params: { job }, query });
+  // Reasons come from addresses: only the newest looks are kept.
+  known.delete(`${job} ${reason}`);
   known.set(`${job} ${reason}`, { at: app.clock.now(), total: dead.total, dead });
+  for (const [oldest] of [...known].slice(0, -looksMost)) known.delete(oldest);
   return dead;
 };
 
@@ -108,7 +114,8 @@ const letters = async (visit: Visit, job: string): Promise<Html> => {
 const body = async (visit: Visit) => {
   const { run, params, caller } = visit;
   const job = params.job ?? '';
-  const orders = await attempt(() => run(auditLog, { query: { subject: job, limit: 10 } }));
+  if (!jobs.some(({ name }) => name === job)) throw fail('NOT_FOUND');
+  const orders = await attempt(() => run(auditLog, { query: { subject: job, limit: 20 } }));
   const now =
     'value' in orders ? orders.value.items.find(({ status }) => status === 'running') : undefined;
   // Looks wait for an order that has letters in hand: while one runs, it is what there is to see.
@@ -120,7 +127,7 @@ const body = async (visit: Visit) => {
       )
     : await letters(visit, job);
   const content = html`<p class="crumb"><a href="/ops/dead">All dead letters</a> · <a href="/ops/queues/${job}">The queue</a></p><section id="letters">${first}</section>
-<h2>Orders</h2><section id="runs">${'value' in orders ? runTable(orders.value.items, job, caller.csrf) : notShown('The orders', orders.why)}</section>`;
+<h2>Orders</h2><section id="runs">${'value' in orders ? runTable(orders.value.items.filter(isOrder).slice(0, 10), job, caller.csrf) : notShown('The orders', orders.why)}</section>`;
   return { title: `Dead letters of ${job}`, content };
 };
 

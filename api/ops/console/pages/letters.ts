@@ -5,6 +5,7 @@ import { count, duration, moment } from '../format.ts';
 import { type Html, html } from '../html.ts';
 import { consoleForm, type Visit } from '../page.ts';
 import { field, table } from '../parts.ts';
+import { amountOf } from './account-forms.ts';
 
 export type Dead = Awaited<ReturnType<typeof deadLetters.handle>>;
 type Letter = Dead['items'][number];
@@ -118,7 +119,11 @@ const redriveForm = consoleForm({
   summary: 'Gives dead letters back to work.',
   from: pageOf,
   submit: async (visit, form) => {
-    const perSecond = Number(form.get('per_second') || 'NaN');
+    // Enter in the field that confirms a purge presses the first button of the form, which is this one.
+    if (form.get('confirm')) {
+      throw invalid({ field: 'confirm', issue: 'is for throwing away: press one of its buttons' });
+    }
+    const perSecond = amountOf(form, 'per_second');
     const body = { ...chosen(form), per_second: perSecond };
     await visit.run(redriveLetters, { params: { job: jobOf(visit) }, body });
     return { said: `Redriving, ${count(perSecond)} a second at most.`, to: pageOf(visit, form) };

@@ -30,7 +30,13 @@ const listed = (items: readonly Message[]): Html =>
     ({ message_id: id }) => id,
   );
 
+/** As many as a search answers. */
 const idsMost = 20;
+
+const cut = (items: readonly Message[]): Html | '' =>
+  items.length < idsMost
+    ? ''
+    : html`<p class="note">The newest ${String(idsMost)}; the account’s own lists have all of them.</p>`;
 
 /** The results stand in the address by their ids: a phone number never does. */
 const body = async ({ caller, query, run }: Visit): Promise<Html> => {
@@ -44,7 +50,7 @@ const body = async ({ caller, query, run }: Visit): Promise<Html> => {
     '/ops/messages/search',
     html`${field('Message id, whole phone number or request id', html`<input name="q" required maxlength="100" size="34" autocomplete="off">`)}<button>Look up</button>`,
   )}
-${query.has('ids') ? (items.length === 0 ? emptyNote('No message has this id, phone number or request id.') : listed(items)) : emptyNote('A phone number is written whole, with + and country code: +14155550100.')}`;
+${query.has('ids') ? (items.length === 0 ? emptyNote('No message has this id, phone number or request id.') : html`${listed(items)}${cut(items)}`) : emptyNote('A phone number is written whole, with + and country code: +14155550100.')}`;
 };
 
 export const messagesPage = opsPage({

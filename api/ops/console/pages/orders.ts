@@ -14,6 +14,9 @@ const verbs: Record<string, [string, string, string]> = {
   'dead.purge': ['Throwing away', 'Thrown away', 'purge'],
 };
 
+/** Stopping an order is on record too, and is none. */
+export const isOrder = ({ action }: Run): boolean => action in verbs;
+
 const stopForm = (csrf: string | undefined, job: string, id: string): Html =>
   actionForm(csrf, `/ops/dead/${job}/stop/${id}`, html`<button>Stop</button>`);
 

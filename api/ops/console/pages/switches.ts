@@ -105,13 +105,14 @@ const guardModes = [
   { value: 'off', text: 'off: looks at nothing' },
   { value: 'shadow', text: 'shadow: notes, refuses nobody' },
   { value: 'enforce', text: 'enforce: refuses held prefixes' },
+  { value: 'default', text: 'as the environment says' },
 ];
 
 const view = (platform: Platform, csrf: string | undefined): Html => html`${pauses(platform, csrf)}
 <h2>Countries of the shared number</h2>${actionForm(
   csrf,
   '/ops/switches/countries',
-  html`${field('Countries, two letters each', html`<input name="countries" value="${platform.shared_countries.join(', ')}" size="34" autocomplete="off">`, 'Empty: all countries.')}<button>Set</button>`,
+  html`${field('Countries, two letters each', html`<input name="countries" value="${platform.shared_countries.join(', ')}" size="34" autocomplete="off">`, 'Empty: all countries.')}${askingButton('Set', { ask: 'Let the shared number serve {countries}? A dash stands for every country there is.', yes: 'Set' })}<button name="which" value="default">As the environment says</button>`,
 )}
 <h2>Guard against pumping</h2>${actionForm(
   csrf,
@@ -124,7 +125,7 @@ const view = (platform: Platform, csrf: string | undefined): Html => html`${paus
 <h2>Prices</h2>${prices(platform)}${actionForm(
   csrf,
   '/ops/switches/price',
-  html`${field('Country', html`<input name="country" required maxlength="2" size="4" autocomplete="off">`, 'Two letters.')}${field('Price, USD', html`<input name="price" inputmode="decimal" size="10" autocomplete="off">`, 'Empty: not sold.')}${field('Cost, USD', html`<input name="cost" inputmode="decimal" size="10" required autocomplete="off">`)}<button>Set</button>`,
+  html`${field('Country', html`<input name="country" required maxlength="2" size="4" autocomplete="off">`, 'Two letters.')}${field('Price, USD', html`<input name="price" inputmode="decimal" size="10" autocomplete="off">`, 'Empty: not sold.')}${field('Cost, USD', html`<input name="cost" inputmode="decimal" size="10" required autocomplete="off">`)}${askingButton('Set', { ask: 'Sell {country} at {price} USD, at a cost of {cost} USD? A dash for the price means: not sold.', yes: 'Set' })}`,
 )}
 <h2 id="books">Books</h2>${books(platform)}${actionForm(csrf, '/ops/switches/books', html`<button>Prove the books</button>`)}`;
 
@@ -154,7 +155,9 @@ export const switchForms = [
   platformForm('pause', 'Pauses or resumes for everybody.', async ({ run }, form) => {
     const paused = form.get('paused') === 'yes';
     const name = textOf(form, 'name') as keyof typeof titles;
-    await run(changeSwitch, { body: { name, paused } });
+    const { changed } = await run(changeSwitch, { body: { name, paused } });
+    if (!changed)
+      return `Nothing changed: ${titles[name]} was ${paused ? 'paused' : 'on'} already.`;
     return `${titles[name]}: ${paused ? 'paused' : 'on again'}.`;
   }),
   platformForm('countries', 'Sets the countries.', async ({ run }, form) => {
@@ -162,12 +165,15 @@ export const switchForms = [
       .toUpperCase()
       .split(/[\s,]+/)
       .filter(Boolean);
-    await run(changeCountries, { body: { countries } });
-    return `The shared number serves ${countries.join(', ') || 'all countries'}.`;
+    const wanted = form.get('which') === 'default' ? null : countries;
+    const { shared_countries: now } = await run(changeCountries, { body: { countries: wanted } });
+    return `The shared number serves ${now.join(', ') || 'all countries'}.`;
   }),
   platformForm('guard', 'Sets the guard’s mode.', async ({ run }, form) => {
-    await run(changeGuard, { body: { mode: form.get('mode') } });
-    return `The guard is ${form.get('mode')}.`;
+    const mode = form.get('mode');
+    const body = { mode: mode === 'default' ? null : mode };
+    const { pumping_guard: guard } = await run(changeGuard, { body });
+    return `The guard’s mode is ${guard.mode}.`;
   }),
   platformForm('price', 'Sets a price.', async ({ run }, form) => {
     const price = textOf(form, 'price') === '' ? null : amountOf(form, 'price');
