@@ -7,6 +7,7 @@ import { readRawBody } from '../body.ts';
 import type { Context } from '../envelope.ts';
 import { loginPage } from './login-page.ts';
 import { csrfOf, readSession } from './session.ts';
+import { askedPage } from './way-back.ts';
 
 export const cookieName = 'tessera_ops';
 export const loginPath = '/ops/login';
@@ -50,13 +51,17 @@ export const readForm = async (ctx: KoaContext): Promise<URLSearchParams> => {
   return ctx.state.form as URLSearchParams;
 };
 
+/** A login that was refused: what is wrong, and what had been written. */
+export type Refused = { problem: string; actor: string; to: string };
+
 /** 401: people get the form, programs the envelope. */
-export const answerUnauthorized = (ctx: Context, problem?: string): void => {
+export const answerUnauthorized = (ctx: Context, refused?: Refused): void => {
+  const koa = ctx as unknown as KoaContext;
   ctx.status = 401;
   ctx.set('WWW-Authenticate', 'Bearer');
-  if (problem !== undefined || wantsPage(ctx as unknown as KoaContext)) {
+  if (refused !== undefined || wantsPage(koa)) {
     ctx.type = 'text/html; charset=utf-8';
-    ctx.body = loginPage({ action: loginPath, problem });
+    ctx.body = loginPage({ action: loginPath, ...(refused ?? { to: askedPage(koa) }) });
     return;
   }
   ctx.type = 'application/json';
@@ -72,10 +77,12 @@ const requireOwnPage = async (ctx: KoaContext, csrf: string): Promise<void> => {
   const origin = ctx.get('Origin');
   const foreign = origin !== '' && URL.parse(origin)?.host !== ctx.host;
   const word = isForm(ctx) ? (await readForm(ctx)).get('csrf') : ctx.get('X-CSRF-Token');
-  if (foreign || !equalInConstantTime(word ?? '', csrf)) {
-    const message = 'This write does not come from the console. Reload the page.';
-    throw new ServiceError('REAUTH_REQUIRED', {}, { message });
-  }
+  const knows = equalInConstantTime(word ?? '', csrf);
+  if (knows && !foreign) return;
+  const message = knows
+    ? `The browser is at ${origin}, the listener was asked as ${ctx.host}: a proxy in front must pass Host on, or X-Forwarded-Host with TRUSTED_PROXIES set.`
+    : 'This write does not come from the console. Reload the page.';
+  throw new ServiceError('REAUTH_REQUIRED', {}, { message });
 };
 
 /** The outermost layer behind the log: nothing is looked up, not even a path, for who does not pass. */

@@ -15,9 +15,11 @@ p{margin:0}
 .problem{border-left:.25rem solid #d33;padding-left:.6rem}
 `;
 
-/** The login form; `problem` says why it is shown again. */
+/** The login form; `to` is where it leads, `problem` says why it is shown again, with the name as it was written. */
 export const loginPage = (given: {
   action: string;
+  to: string;
+  actor?: string | undefined;
   problem?: string | undefined;
 }): string => `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
@@ -25,7 +27,8 @@ export const loginPage = (given: {
 <form method="post" action="${given.action}">
 <h1>Tessera ops</h1>
 ${given.problem === undefined ? '' : `<p class="problem" role="alert">${escaped(given.problem)}</p>`}
-<label>Your name <input name="actor" required maxlength="60" autocomplete="username"></label>
+<input type="hidden" name="to" value="${escaped(given.to)}">
+<label>Your name <input name="actor" required maxlength="60" autocomplete="username" value="${escaped(given.actor ?? '')}"></label>
 <label>Token <input name="token" type="password" required autocomplete="current-password"></label>
 <button>Log in</button>
 <p>The token is OPS_TOKEN of the installation; your name stands in the audit log.</p>

@@ -5,8 +5,8 @@ import { readRawBody } from '../body.ts';
 import type { Context } from '../envelope.ts';
 import { type AuthDeps, answerUnauthorized, cookieName, loginPath, readActor } from './auth.ts';
 import { makeSession, sessionMs } from './session.ts';
+import { homePath, pageOrHome } from './way-back.ts';
 
-export const homePath = '/ops';
 export const logoutPath = '/ops/logout';
 
 const maxFormBytes = 4_096;
@@ -19,16 +19,17 @@ const logIn = async ({ token, clock }: AuthDeps, ctx: KoaContext): Promise<void>
     const problem = known
       ? 'Your name may have letters, digits and . @ + - in it, 60 at most.'
       : 'This token is not correct.';
-    answerUnauthorized(ctx as unknown as Context, problem);
+    const written = (form.get('actor') ?? '').slice(0, 60);
+    const refused = { problem, actor: written, to: pageOrHome(form.get('to')) };
+    answerUnauthorized(ctx as unknown as Context, refused);
     return;
   }
   ctx.cookies.set(cookieName, makeSession(token, actor, clock.now()), {
     ...{ httpOnly: true, sameSite: 'strict', path: '/', overwrite: true, maxAge: sessionMs },
-    // Over plain HTTP, which loopback is, a browser would not keep a Secure cookie.
+    // Over plain HTTP, which loopback is, a browser would not keep a Secure cookie. Behind a proxy the proxy says.
     secure: ctx.secure,
   });
-  ctx.status = 303;
-  ctx.redirect(homePath);
+  ctx.redirect(pageOrHome(form.get('to')));
   ctx.status = 303;
 };
 

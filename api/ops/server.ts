@@ -80,7 +80,8 @@ const mount = (app: OpsApp, routes: readonly OpsRoute[]) => {
 
 /** The ops listener over `app`. */
 export const createOpsServer = (app: OpsApp, routes: readonly OpsRoute[]): Koa<RequestState> => {
-  const koa = new Koa<RequestState>();
+  // Whether TLS ended at a proxy, and under which name, is believed as the API believes addresses.
+  const koa = new Koa<RequestState>({ proxy: app.config.trustedProxies > 0 });
   koa.silent = true;
   const auth = { token: app.config.opsToken, clock: app.clock };
   koa.use(requestContext(app));

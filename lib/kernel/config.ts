@@ -24,7 +24,7 @@ export const settings = {
   trustedProxies: setting(
     'TRUSTED_PROXIES',
     integer().min(0).max(10).default(0),
-    'How many proxies stand in front; only that many entries of X-Forwarded-For are believed.',
+    'How many proxies stand in front; only that many entries of X-Forwarded-For are believed, and any at all lets the ops listener believe X-Forwarded-Proto and X-Forwarded-Host.',
   ),
 
   mysqlUrl: secret(

@@ -105,6 +105,66 @@ test('a browser gets the form with its 401, logs in, and holds a cookie no scrip
   t.is(named.data.actor, 'Zoë Müller');
 });
 
+test('a login leads back to the page that was asked for, and never out of the console', async (t) => {
+  const asked = await ops.call('/ops/accounts?before=1&x=%22%3E', {
+    headers: { accept: 'text/html' },
+  });
+  t.true(asked.text.includes('name="to" value="/ops/accounts?before=1&#38;x=%22%3E"'));
+  const leadsTo = async (to: string) => {
+    const answer = await ops.call('/ops/login', form({ actor: 'Ada', token: opsToken, to }));
+    return answer.headers.get('location');
+  };
+  t.is(await leadsTo('/ops/dead/webhook.dispatch?page=2'), '/ops/dead/webhook.dispatch?page=2');
+  const elsewhere = [
+    ...['//evil.example/ops', 'https://evil.example/ops', '/ops/..//evil.example', 'javascript:x'],
+    ...['/ops\\..\\..\\evil', '/opsx', '/ops/api/queues', '/ops/logout', '/metrics', 'ops', ''],
+    ...['/ops/\r\nSet-Cookie: a=b/../../..', '/\t/evil.example'],
+  ];
+  for (const to of elsewhere) t.is(await leadsTo(to), '/ops', to);
+  // A token mistyped costs neither the way nor the name.
+  const wrong = form({ actor: '"Ada', token: 'no', to: '/ops/audit' });
+  const { text } = await ops.call('/ops/login', wrong);
+  t.true(text.includes('value="/ops/audit"') && text.includes('value="&#34;Ada"'));
+});
+
+test('behind a proxy that is believed the cookie is Secure and the name is the proxy’s', async (t) => {
+  const behind = await startOps(stack, { trustedProxies: 1 });
+  t.teardown(behind.close);
+  const tls = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'ops.example' };
+  const login = (to: Ops, headers: Record<string, string>) => {
+    const sent = form({ actor: 'Ada', token: opsToken });
+    return to.call('/ops/login', { ...sent, headers: { ...sent.headers, ...headers } });
+  };
+  const given = (await login(behind, tls)).headers.get('set-cookie') ?? '';
+  t.regex(given, /; secure/i);
+  // Without a proxy nobody's word is believed, and over plain HTTP the cookie is kept.
+  t.notRegex((await login(ops, tls)).headers.get('set-cookie') ?? '', /; secure/i);
+  t.notRegex((await login(behind, {})).headers.get('set-cookie') ?? '', /; secure/i);
+
+  const [cookie = ''] = given.split(';');
+  const { csrf } = (await behind.call('/ops/api/session', { headers: { cookie } })).data;
+  const write = (to: Ops, more: Record<string, string>) =>
+    to.call('/ops/channels/pause', {
+      method: 'POST',
+      headers: { cookie, 'x-csrf-token': csrf, origin: 'https://ops.example', ...more },
+    });
+  t.is((await write(behind, tls)).status, 303);
+  t.is((await write(behind, { ...tls, origin: 'https://evil.example' })).status, 403);
+  const refused = await write(ops, tls);
+  t.is(refused.status, 403);
+  t.true(refused.error.message?.includes('a proxy in front must pass Host on'));
+});
+
+test('people get a page where there is none, programs the envelope', async (t) => {
+  const held = { authorization: `Bearer ${opsToken}` };
+  const page = await ops.call('/ops/nothing', { headers: { ...held, accept: 'text/html' } });
+  t.is(page.status, 404);
+  t.true(page.text.includes('There is nothing at this address'));
+  t.is((await ops.get('/ops/nothing')).error.code, 'NOT_FOUND');
+  t.is((await ops.get('/ops/api/nothing')).error.code, 'NOT_FOUND');
+  t.is((await ops.get('/')).headers.get('location'), '/ops');
+});
+
 test('a write with the cookie alone, or from elsewhere, is refused', async (t) => {
   const cookie = await logIn();
   const { csrf } = (await ops.call('/ops/api/session', { headers: { cookie } })).data;

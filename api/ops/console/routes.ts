@@ -8,6 +8,7 @@ import { auditPage } from './pages/audit.ts';
 import { capacityForms, capacityPage } from './pages/capacity.ts';
 import { channelForms, channelsPage } from './pages/channels.ts';
 import { deadJobPage, deadPage } from './pages/dead.ts';
+import { missingPage, rootRoute } from './pages/elsewhere.ts';
 import { letterForms } from './pages/letters.ts';
 import { messageForms, messagePage, messagesPage } from './pages/messages.ts';
 import { orderForms } from './pages/orders.ts';
@@ -30,4 +31,5 @@ export const consoleRoutes: readonly OpsRoute[] = [
   ...[channelsPage, ...channelForms, messagesPage, messagePage, ...messageForms],
   ...[accountsPage, accountPage, ...accountForms, capacityPage, ...capacityForms],
   ...[switchesPage, ...switchForms, processesPage, auditPage],
+  ...[rootRoute, missingPage],
 ];

@@ -99,6 +99,10 @@ const take = async (form, button) => {
     if (answer === undefined) {
       return refuse(form, 'Nothing was changed: you are not logged in.');
     }
+    if (answer.status >= 400 && answer.headers.get('content-type')?.includes('json')) {
+      const { error } = await answer.json();
+      return refuse(form, `Nothing was changed. ${error.message}`);
+    }
     const page = parse(await answer.text());
     // What leads elsewhere, or has found something and says no word, is its own address: it can be reloaded.
     const elsewhere = new URL(answer.url).pathname !== location.pathname;
