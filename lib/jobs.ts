@@ -35,6 +35,8 @@ export type Job<P = unknown> = {
   maxLength: number;
   /** Unacknowledged jobs one worker holds. */
   prefetch: number;
+  /** Bytes of payloads that are worked on at once; what else it holds waits unread. Without it, all of them are. */
+  bytesAtOnce?: number;
   /** What the log says of a payload: nothing secret, and the phone only for those who mask it. */
   about?(payload: P): JobFacts;
   /** Event types (routing keys of the exchange `events`) that become this job. */
@@ -200,8 +202,9 @@ export const webhookDispatch = job('webhook.dispatch', eventsPayload, {
   about: aboutEvents,
   retrySeconds: patient,
   maxLength: 200_000,
-  // A job holds up to a hundred events, and each becomes a row or two: more in hand is memory and no faster.
-  prefetch: 10,
+  // A job holds one event or a hundred, and each becomes a row or two: what is worked on is counted by its size.
+  prefetch: 100,
+  bytesAtOnce: 128 * 1024,
   bindings: ['#'],
 });
 export const billingCharge = job('billing.charge', eventsPayload, {

@@ -1,10 +1,12 @@
 // MySQL: one knex pool per process, and what may be learnt from its errors.
 import knex, { type Knex } from 'knex';
+import { format, type SqlValue } from 'mysql2';
 
 export type Database = Knex;
 export type Transaction = Knex.Transaction;
 
 const nothing = () => undefined;
+const timezone = 'Z';
 
 type Session = { query(sql: string, done: (error: Error | null) => void): void };
 
@@ -14,6 +16,10 @@ const prepare = (session: Session, done: (error: Error | null, session: Session)
     done(error, session),
   );
 };
+
+/** A statement that is written out has no places to fill: it need not be read through for them, however long it is. */
+const fill = (sql: string, values?: SqlValue[]): string =>
+  values === undefined || values.length === 0 ? sql : format(sql, values, false, timezone);
 
 /** A pool of at most `pool` connections to the database in `url`; it connects when first used. */
 export const createMysql = (options: { url: string; pool: number }): Database => {
@@ -26,10 +32,11 @@ export const createMysql = (options: { url: string; pool: number }): Database =>
       user: decodeURIComponent(url.username),
       password: decodeURIComponent(url.password),
       database: url.pathname.slice(1),
-      timezone: 'Z',
+      timezone,
       charset: 'utf8mb4',
       connectTimeout: 3_000,
       enableKeepAlive: true,
+      queryFormat: fill,
     },
     pool: { min: 0, max: options.pool, afterCreate: prepare },
     acquireConnectionTimeout: 3_000,

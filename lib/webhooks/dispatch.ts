@@ -17,7 +17,7 @@ export type Dispatcher = {
 };
 
 /** Jobs in a group, and events that share their statements; a group of full jobs takes several. */
-const maxSize = 20;
+const maxSize = 100;
 const maxWaitMs = 2;
 const eventsAtOnce = 100;
 

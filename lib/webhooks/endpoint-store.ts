@@ -60,7 +60,17 @@ const toFailing = (row: Row): Failing => ({
 const fail = `UPDATE accounts SET webhook_failing_since = COALESCE(webhook_failing_since, ?),
   webhook_failures = webhook_failures + ?,
   webhook_failing_days = webhook_failing_days + IF(webhook_failed_day <=> ?, 0, 1), webhook_failed_day = ?
-  WHERE id = ?`;
+  WHERE id IN (?)`;
+
+const failingColumns = ['webhook_failing_since', 'webhook_failures', 'webhook_failing_days'];
+
+/** Accounts by what is to be noted of them: those that share it share a statement. */
+const byValue = (values: ReadonlyMap<string, number>): Map<number, Buffer[]> => {
+  const groups = Map.groupBy(values, ([, value]) => value);
+  return new Map(
+    [...groups].map(([value, group]) => [value, group.map(([accountId]) => idBytes(accountId))]),
+  );
+};
 
 const healthy = {
   ...{ webhook_failing_since: null, webhook_failures: 0 },
@@ -104,23 +114,32 @@ const noting = (db: Database) => ({
   /** Endpoints that took something: whatever was wrong is over. */
   noteHealthy: async (accountIds: readonly string[]): Promise<void> => {
     if (accountIds.length === 0) return;
-    await db('accounts').whereIn('id', accountIds.map(idBytes)).update(healthy);
+    const ids = accountIds.map(idBytes);
+    await withLockRetry(async () => db('accounts').whereIn('id', ids).update(healthy));
   },
 
-  /** An endpoint that failed so many times just now; answers how it stands. */
-  noteFailures: async (accountId: string, times: number, at: number): Promise<Failing> => {
+  /** Endpoints by account, and how often each failed just now; answers how they stand. */
+  noteFailures: async (
+    failed: ReadonlyMap<string, number>,
+    at: number,
+  ): Promise<Map<string, Failing>> => {
+    if (failed.size === 0) return new Map();
     const today = Math.floor(at / day);
-    const id = idBytes(accountId);
-    await withLockRetry(() => db.raw(fail, [at, times, today, today, id]));
-    const row = await db<Row>('accounts').where({ id }).first();
-    return toFailing(row ?? {});
+    for (const [times, ids] of byValue(failed)) {
+      const values = [at, times, today, today, ids as unknown as string];
+      await withLockRetry(() => db.raw(fail, values));
+    }
+    const rows: Row[] = await db('accounts')
+      .whereIn('id', [...failed.keys()].map(idBytes))
+      .select('id', ...failingColumns);
+    return new Map(rows.map((row) => [idText(row.id as Buffer), toFailing(row)]));
   },
 
-  /** An endpoint wants to be left alone until then. */
-  notePause: async (accountId: string, until: number): Promise<void> => {
-    await db('accounts')
-      .where({ id: idBytes(accountId) })
-      .update({ webhook_paused_until: until });
+  /** Until when endpoints want to be left alone, by account. */
+  notePauses: async (pauses: ReadonlyMap<string, number>): Promise<void> => {
+    for (const [until, ids] of byValue(pauses)) {
+      await db('accounts').whereIn('id', ids).update({ webhook_paused_until: until });
+    }
   },
 });
 

@@ -41,41 +41,75 @@ const disable = async (
   log.warn({ account_id: endpoint.accountId, reason }, 'webhook endpoint given up');
 };
 
-/** Of one endpoint: what its attempts of this group say about it. */
-const noteEndpoint = async (deps: Deps, all: readonly Ended[]): Promise<void> => {
-  const [{ endpoint } = {}] = all;
-  if (!endpoint) return;
-  const { webhooks, clock } = deps;
-  const giveUp = all.find(({ attempted }) => attempted.giveUp)?.attempted.giveUp;
-  if (giveUp) return disable(deps, endpoint, giveUp);
-  const pauses = all.flatMap(({ attempted: { pauseUntil } }) => pauseUntil ?? []);
-  if (pauses.length > 0) await webhooks.notePause(endpoint.accountId, Math.max(...pauses));
-  const failed = all.filter(({ attempted: { result } }) => !result.ok && result.counts);
-  // A success anywhere among them heals.
-  if (failed.length === 0 || all.some(({ attempted }) => attempted.result.ok)) return;
-  const now = clock.now();
-  const state = await webhooks.noteFailures(endpoint.accountId, failed.length, now);
-  if (isGivenUp(state, now)) await disable(deps, endpoint, 'failing');
+/** What the attempts of a group say about one endpoint. */
+type Said = {
+  endpoint: Endpoint;
+  giveUp: DisabledReason | undefined;
+  pauseUntil: number | undefined;
+  ok: boolean;
+  /** Attempts that failed and count; none when something was taken: a success anywhere among them heals. */
+  failures: number;
 };
 
-const healed = (all: readonly Ended[]): string[] =>
-  all
-    .filter(({ endpoint, attempted: { result } }) => result.ok && endpoint.failingSince !== null)
-    .map(({ endpoint }) => endpoint.accountId);
+const saidBy = (all: readonly Ended[]): Said[] => {
+  const [{ endpoint } = {}] = all;
+  if (!endpoint) return [];
+  const attempts = all.map(({ attempted }) => attempted);
+  const ok = attempts.some(({ result }) => result.ok);
+  const pauses = attempts.flatMap(({ pauseUntil }) => pauseUntil ?? []);
+  const failed = attempts.filter(({ result }) => !result.ok && result.counts);
+  return [
+    {
+      endpoint,
+      ok,
+      giveUp: attempts.find(({ giveUp }) => giveUp)?.giveUp,
+      pauseUntil: pauses.length > 0 ? Math.max(...pauses) : undefined,
+      failures: ok ? 0 : failed.length,
+    },
+  ];
+};
+
+/** Notes what is wrong, in as many statements for all endpoints together as for one: nobody waits for the others'. */
+const noteTrouble = async (deps: Deps, said: readonly Said[]): Promise<void> => {
+  const { webhooks, clock } = deps;
+  const troubled = said.filter(({ giveUp }) => giveUp === undefined);
+  const accountId = ({ endpoint }: Said): string => endpoint.accountId;
+  await webhooks.notePauses(
+    new Map(
+      troubled.flatMap((one) =>
+        one.pauseUntil === undefined ? [] : [[accountId(one), one.pauseUntil]],
+      ),
+    ),
+  );
+  const now = clock.now();
+  const failed = troubled.filter(({ failures }) => failures > 0);
+  const standing = await webhooks.noteFailures(
+    new Map(failed.map((one) => [accountId(one), one.failures])),
+    now,
+  );
+  for (const one of said) {
+    const failing = standing.get(accountId(one));
+    const reason = one.giveUp ?? (failing && isGivenUp(failing, now) ? 'failing' : undefined);
+    if (reason) await disable(deps, one.endpoint, reason);
+  }
+};
 
 const run =
   (deps: Deps) =>
   async (all: Ended[]): Promise<undefined[]> => {
-    const rows = all.map(({ attempted }) => attempted.recorded);
-    // Given up before it is written that something is held: what is held stands behind an endpoint that is.
     const byAccount = Map.groupBy(all, ({ endpoint }) => endpoint.accountId);
-    const troubled = [...byAccount.values()].filter((group) =>
-      group.some(({ attempted }) => !attempted.result.ok),
+    const said = [...byAccount.values()].flatMap(saidBy);
+    // Given up before it is written that something is held: what is held stands behind an endpoint that is.
+    await noteTrouble(deps, said);
+    for (const { endpoint, ok, failures, pauseUntil, giveUp } of said) {
+      if (!ok || failures > 0 || pauseUntil || giveUp) deps.forget(endpoint.accountId);
+    }
+    await deps.webhooks.record(
+      all.map(({ attempted }) => attempted.recorded),
+      deps.clock.now(),
     );
-    for (const group of troubled) await noteEndpoint(deps, group);
-    for (const [{ endpoint } = {}] of troubled) if (endpoint) deps.forget(endpoint.accountId);
-    await deps.webhooks.record(rows, deps.clock.now());
-    await deps.webhooks.noteHealthy([...new Set(healed(all))]);
+    const healed = said.filter(({ endpoint, ok }) => ok && endpoint.failingSince !== null);
+    await deps.webhooks.noteHealthy(healed.map(({ endpoint }) => endpoint.accountId));
     return [];
   };
 

@@ -37,7 +37,8 @@ const insert = `INSERT IGNORE INTO webhook_deliveries
 const insertAttempts = `INSERT IGNORE INTO webhook_attempts
   (delivery_id, number, at, status, reason, duration_ms) VALUES `;
 
-const idLiteral = (id: string): string => `X'${id.replaceAll('-', '')}'`;
+const idLiteral = (id: string): string =>
+  `X'${id.slice(0, 8)}${id.slice(9, 13)}${id.slice(14, 18)}${id.slice(19, 23)}${id.slice(24)}'`;
 
 const quote = /['\\]/g;
 const textLiteral = (text: string | null): string =>
@@ -73,9 +74,18 @@ const delivered = `UPDATE webhook_deliveries
   delivered_at = COALESCE(delivered_at, ?), attempts = attempts + 1, tries = tries + 1, running_until = NULL
   WHERE id IN `;
 
-const notDelivered = `UPDATE webhook_deliveries
-  SET status = IF(manual = 1, 'pending', ?), next_attempt_at = IF(manual = 1, ?, ?),
-  attempts = attempts + 1, tries = tries + ?, running_until = NULL WHERE id = ?`;
+// What was delivered once stays so, whatever becomes of a further attempt.
+const failed = `UPDATE webhook_deliveries
+  SET status = IF(manual = 1, 'pending', IF(delivered_at IS NULL, 'failed', 'delivered')),
+  next_attempt_at = IF(manual = 1, ?, NULL), attempts = attempts + 1, tries = tries + ?, running_until = NULL
+  WHERE id IN `;
+
+/** Each has a time of its own: they are listed, so that all of them are one statement. */
+const again = (times: string): string => `UPDATE webhook_deliveries
+  SET status = IF(manual = 1 OR delivered_at IS NULL, 'pending', 'delivered'),
+  next_attempt_at = IF(manual = 1, ?, IF(delivered_at IS NULL, CASE id ${times} END, NULL)),
+  attempts = attempts + 1, tries = tries + ?, running_until = NULL
+  WHERE id IN `;
 
 const bytesOf = (rows: readonly { id: string }[]): Buffer[] => rows.map(({ id }) => idBytes(id));
 const bound = (value: unknown): string => value as string;
@@ -162,44 +172,57 @@ const taking = (db: Database) => {
   };
 };
 
-/** What was delivered once stays so, whatever becomes of a further attempt. */
-const notDeliveredValues = ({ delivery, to, counted }: Recorded, now: number): string[] => {
-  const once = delivery.deliveredAt !== null;
-  const status = once ? 'delivered' : to.status;
-  const next = once ? null : to.nextAttemptAt;
-  return [status, now, next, counted ? 1 : 0, idBytes(delivery.id)] as string[];
+const listed = (some: readonly Recorded[]): string =>
+  `(${some.map(({ delivery }) => idLiteral(delivery.id)).join(',')})`;
+
+const timesOf = (some: readonly Recorded[]): string =>
+  some
+    .map(({ delivery, to }) => `WHEN ${idLiteral(delivery.id)} THEN ${to.nextAttemptAt}`)
+    .join(' ');
+
+const recording = (db: Database) => {
+  const write = async (sql: string, values: readonly number[] = []): Promise<void> => {
+    await withLockRetry(() => db.raw(sql, values));
+  };
+
+  /** What leads to the same status, and counts alike, is one statement. */
+  const writeSome = (some: readonly Recorded[], now: number): Promise<void> => {
+    const [{ to, counted } = {}] = some;
+    const tries = counted ? 1 : 0;
+    if (to?.status === 'delivered') return write(delivered + listed(some), [now, now]);
+    if (to?.status === 'failed') return write(failed + listed(some), [now, tries]);
+    return write(again(timesOf(some)) + listed(some), [now, tries]);
+  };
+
+  return {
+    /**
+     * Writes attempts, and then what they lead to. No transaction: when only the first comes about, the delivery goes
+     * out once more when its lease ends, as it would with neither.
+     */
+    record: async (all: readonly Recorded[], now: number): Promise<void> => {
+      if (all.length === 0) return;
+      await write(insertAttempts + all.map(attemptLiteral).join(','));
+      const kinds = Map.groupBy(all, ({ to, counted }) => `${to.status} ${counted}`);
+      for (const some of kinds.values()) await writeSome(some, now);
+    },
+
+    /** Drops what is older than 30 days, at most `limit` rows of each table; answers whether more may be left. */
+    purge: async (now: number, limit: number): Promise<boolean> => {
+      const oldest = idBytes(idAt(now - keptMs));
+      // Attempts first: what is left without its delivery would never be found again.
+      const counts = await Promise.all(
+        [
+          ['webhook_attempts', 'delivery_id'],
+          ['webhook_replays', 'id'],
+        ].map(([table = '', key = '']) => db(table).where(key, '<', oldest).limit(limit).delete()),
+      );
+      if (counts.some((count) => count === limit)) return true;
+      return (
+        (await db('webhook_deliveries').where('id', '<', oldest).limit(limit).delete()) === limit
+      );
+    },
+  };
 };
-
-const recording = (db: Database) => ({
-  /** Writes attempts and what they lead to, all in one transaction. */
-  record: (all: readonly Recorded[], now: number): Promise<void> =>
-    withLockRetry(() =>
-      db.transaction(async (trx) => {
-        await trx.raw(insertAttempts + all.map(attemptLiteral).join(','));
-        const good = all.filter(({ to }) => to.status === 'delivered');
-        const arrived = good.map(({ delivery }) => idLiteral(delivery.id)).join(',');
-        if (arrived) await trx.raw(`${delivered} (${arrived})`, [now, now]);
-        const bad = all.filter(({ to }) => to.status !== 'delivered');
-        for (const one of bad) await trx.raw(notDelivered, notDeliveredValues(one, now));
-      }),
-    ),
-
-  /** Drops what is older than 30 days, at most `limit` rows of each table; answers whether more may be left. */
-  purge: async (now: number, limit: number): Promise<boolean> => {
-    const oldest = idBytes(idAt(now - keptMs));
-    // Attempts first: what is left without its delivery would never be found again.
-    const counts = await Promise.all(
-      [
-        ['webhook_attempts', 'delivery_id'],
-        ['webhook_replays', 'id'],
-      ].map(([table = '', key = '']) => db(table).where(key, '<', oldest).limit(limit).delete()),
-    );
-    if (counts.some((count) => count === limit)) return true;
-    return (
-      (await db('webhook_deliveries').where('id', '<', oldest).limit(limit).delete()) === limit
-    );
-  },
-});
 
 export const createWorkStore = (db: Database) => ({
   ...adding(db),

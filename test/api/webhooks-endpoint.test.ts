@@ -250,7 +250,7 @@ test.serial(
     await sendTest(customer.live);
     await eventually(t, async () => (await deliveriesOf(customer))[0]?.attempts === 1 || undefined);
     t.is((await webhookOf(customer)).status, 'active', 'a test that failed is no trouble');
-    await webhooks.noteFailures(accountId, 30, clock.now());
+    await webhooks.noteFailures(new Map([[accountId, 30]]), clock.now());
     t.is((await webhookOf(customer)).status, 'failing');
     clock.forward(6 * day);
     const daysOfFailure = async () => {

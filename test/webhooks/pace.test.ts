@@ -54,7 +54,11 @@ const attempted = {
 
 test('attempts that MySQL has not taken yet are bounded: until then nothing new is begun', async (t) => {
   const writing = Promise.withResolvers<void>();
-  const webhooks = { record: () => writing.promise, noteHealthy: async () => undefined };
+  const nothing = async () => new Map();
+  const webhooks = {
+    ...{ record: () => writing.promise, noteHealthy: nothing },
+    ...{ noteFailures: nothing, notePauses: nothing },
+  };
   const recorder = createRecorder({
     webhooks: webhooks as unknown as WebhookStore,
     ...{ clock: { now: () => 0 }, log: silentLog, forget: () => undefined },

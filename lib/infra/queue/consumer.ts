@@ -7,6 +7,7 @@ import { giveBack, type Lane, type LaneDeps, openLane } from './lane.ts';
 import { type Handler, type Meta, readMeta } from './message.ts';
 import { type Received, type Settled, type SettlementDeps, settle } from './settlement.ts';
 import { againQueue } from './topology.ts';
+import { createTurns } from './turns.ts';
 
 export type Consumer = {
   /** Takes nothing more, finishes what runs (25 s at most); what was not begun goes back to its queue. */
@@ -84,6 +85,7 @@ export const createConsumer = <P>(
   prefetch: number,
 ): AttachableConsumer => {
   const attempts = job.retrySeconds.length + 1;
+  const turns = createTurns(job.bytesAtOnce ?? Number.POSITIVE_INFINITY);
   let lanes: Lane[] = [];
   let stopping = false;
   let inHand = 0;
@@ -91,11 +93,10 @@ export const createConsumer = <P>(
 
   const work = async (message: ConsumeMessage, lane: Lane): Promise<void> => {
     const meta = readMeta(message, attempts);
-    const { queue } = lane;
     const startedAt = performance.now();
     const waitedMs = deps.clock.now() - meta.firstPublishedAtMs;
     try {
-      const received = { message, meta, queue, held: () => lane.open };
+      const received = { message, meta, queue: lane.queue, held: () => lane.open };
       const settled = await traced(deps.tracing, job.name, received, () =>
         settle(deps, job, handle, received),
       );
@@ -107,6 +108,7 @@ export const createConsumer = <P>(
       deps.log.warn({ job: job.name, message_id: meta.messageId, reason }, 'job not settled');
       giveBack(lane, message);
     }
+    turns.end(message.content.length);
     if (--inHand === 0) onIdle?.();
   };
 
@@ -114,8 +116,10 @@ export const createConsumer = <P>(
     lane.acks.delivered(message.fields.deliveryTag);
     // Not begun: goes back when the channel closes.
     if (stopping) return;
-    inHand++;
-    void work(message, lane);
+    turns.take(message.content.length, () => {
+      inHand++;
+      void work(message, lane);
+    });
   };
 
   const open = (model: ChannelModel, queue: string, hands: number): Promise<Lane> =>
@@ -147,9 +151,12 @@ export const createConsumer = <P>(
     },
     detach: () => {
       lanes = [];
+      // The broker delivers them again.
+      turns.clear();
     },
     stop: async () => {
       stopping = true;
+      turns.clear();
       for (const lane of lanes) lane.acks.hold();
       await within(answerWithinMs, Promise.all(lanes.map((lane) => lane.cancel())));
       await within(stopWithinMs, idle());
