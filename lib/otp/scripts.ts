@@ -8,14 +8,15 @@
  *   to, cid   where the waiting API process is reached        hold   it waits for a receipt (1)
  *   lost   why the leg that was tried first failed
  *   seen   a receipt came        reach   WhatsApp is known to reach the phone (1)
- * Code hash `code:{recipient}`: id, mac, kid, exp.
+ * Code hash `code:{recipient}`: id, mac, kid, exp; once used, the id alone stays, so that no older code comes back.
  */
 
-// Makes the code of message KEYS[1] the valid one in KEYS[2]; an older message never replaces a newer one.
+// Makes the code of message KEYS[1] the valid one in KEYS[2]; a used code never becomes valid again, and an older
+// message never replaces a newer one.
 const validate = `
 local function validate(now)
-  local id, mac, kid, exp = unpack(redis.call('HMGET', KEYS[1], 'id', 'mac', 'kid', 'exp'))
-  if not mac or tonumber(exp) <= now then return end
+  local id, mac, kid, exp, ver = unpack(redis.call('HMGET', KEYS[1], 'id', 'mac', 'kid', 'exp', 'ver'))
+  if ver or not mac or tonumber(exp) <= now then return end
   local current = redis.call('HGET', KEYS[2], 'id')
   if current and current > id then return end
   redis.call('HSET', KEYS[2], 'id', id, 'mac', mac, 'kid', kid, 'exp', exp)
@@ -130,7 +131,7 @@ local fields = redis.call('HMGET', KEYS[1],
 return {before, hold or '0', known or '0', unpack(fields)}`;
 
 /**
- * KEYS code, failures, block; ARGV now, block ms, attempts, message key prefix, then pepper id/HMAC pairs.
+ * KEYS code, failures, block; ARGV now, block ms, attempts, message key prefix, keep ms, then pepper id/HMAC pairs.
  * Checks a code, counts a failure, uses the code up: one step, so of any number of right answers one wins.
  */
 export const verify = `
@@ -138,11 +139,13 @@ local now = tonumber(ARGV[1])
 local blocked = redis.call('GET', KEYS[3])
 if blocked and tonumber(blocked) > now then return {'blocked', tonumber(blocked) - now} end
 local id, mac, kid, exp = unpack(redis.call('HMGET', KEYS[1], 'id', 'mac', 'kid', 'exp'))
-if not id or tonumber(exp) <= now then return {'none'} end
-for i = 5, #ARGV, 2 do
+if not mac or tonumber(exp) <= now then return {'none'} end
+for i = 6, #ARGV, 2 do
   if ARGV[i] == kid and ARGV[i + 1] == mac then
     local message = ARGV[4] .. id
-    redis.call('DEL', KEYS[1], KEYS[2])
+    redis.call('HDEL', KEYS[1], 'mac', 'kid', 'exp')
+    redis.call('PEXPIRE', KEYS[1], ARGV[5])
+    redis.call('DEL', KEYS[2])
     if redis.call('EXISTS', message) == 1 then
       redis.call('HSET', message, 'ver', now)
       redis.call('HDEL', message, 'sealed')

@@ -164,8 +164,8 @@ const watchingSide = (redis: RedisClient, keys: Keys) => {
     originOfLiveCode: async (
       recipient: string,
     ): Promise<{ origin: Message['origin']; at: number } | undefined> => {
-      const id = await redis.hget(keys.code(recipient), 'id');
-      const snapshot = id && (await redis.hget(keys.message({ recipient, id }), 'snap'));
+      const [id, mac] = await redis.hmget(keys.code(recipient), 'id', 'mac');
+      const snapshot = id && mac && (await redis.hget(keys.message({ recipient, id }), 'snap'));
       const origin = messageOf(snapshot)?.origin;
       return origin && id ? { origin, at: idTime(id) } : undefined;
     },
@@ -189,7 +189,7 @@ const verifyingSide = (redis: RedisClient, keys: Keys) => {
       const reply = await verify(
         [keys.code(recipient), keys.failures(recipient), keys.block(recipient)],
         [
-          ...[now, blockMs, failedAttempts, keys.message({ recipient, id: '' })],
+          ...[now, blockMs, failedAttempts, keys.message({ recipient, id: '' }), keepMs],
           ...macs.flatMap(({ id, mac }) => [id, mac]),
         ],
       );

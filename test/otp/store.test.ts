@@ -174,6 +174,39 @@ test('delivered beats failed, whatever came first', async (t) => {
   t.is(await live.fail(other, Date.now(), 'not_on_channel', 'void'), undefined);
 });
 
+test('a used code does not become valid again when the other channel’s yes comes later', async (t) => {
+  const recipient = aRecipient();
+  const ref = { recipient, id: newId() };
+  const now = Date.now();
+  // WhatsApp never answered, Telegram took it, and the code is used: then WhatsApp says that it was delivered.
+  await claim(ref, '135135');
+  await live.settleLeg('whatsapp', ref, 'failed');
+  await claim(ref, '135135', 'telegram');
+  await live.accept('telegram', ref, now, false);
+  t.is((await verify(recipient, '135135')).kind, 'verified');
+  await live.receipt(ref, 'delivered', now, now);
+  t.is((await verify(recipient, '135135')).kind, 'none');
+  // Used while the call of the late fallback is under way.
+  const late = await send(recipient, '246246');
+  await claim(late, '246246', 'telegram');
+  t.is((await verify(recipient, '246246')).kind, 'verified');
+  await live.accept('telegram', late, now, false);
+  t.is((await verify(recipient, '246246')).kind, 'none');
+});
+
+test('an older code does not come back after the newer one was used', async (t) => {
+  const recipient = aRecipient();
+  const older = { recipient, id: newId() };
+  await claim(older, '111111');
+  await live.settleLeg('whatsapp', older, 'failed');
+  await live.fail(older, Date.now(), 'outcome_unknown', 'void');
+  await send(recipient, '222222');
+  t.is((await verify(recipient, '222222')).kind, 'verified');
+  t.is(await live.originOfLiveCode(recipient), undefined);
+  await live.receipt(older, 'delivered', Date.now(), Date.now());
+  t.is((await verify(recipient, '111111')).kind, 'none');
+});
+
 test('a caller who waits is told by the first receipt alone', async (t) => {
   const ref = { recipient: aRecipient(), id: newId() };
   await claim(ref);
