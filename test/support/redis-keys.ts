@@ -27,6 +27,17 @@ export const changesBetween = (before: Snapshot, after: Snapshot): string[] => [
   ),
 ];
 
+// The time left is asked first: a key that is there afterwards had at least that.
+const lookScript = `
+  local found = {}
+  for _, name in ipairs(KEYS) do
+    local left = redis.call('PTTL', name)
+    local value = redis.call('DUMP', name)
+    if value then found[#found + 1] = { name, left, value } end
+  end
+  return found`;
+const keysAtOnce = 1_000;
+
 /** Looks into the test's Redis. */
 export const openRedisKeys = (): RedisKeys => {
   const redis = new Redis(testUrl('TESSERA_TEST_REDIS_URL').href);
@@ -44,24 +55,20 @@ export const openRedisKeys = (): RedisKeys => {
     names,
     snapshot: async (prefix) => {
       const all = await names(prefix);
-      // The time left is asked first: a key that is there afterwards had at least that.
-      const found = await Promise.all(
-        all.map(async (name) => {
-          const leftMs = redis.pttl(name);
-          const value = await redis.dumpBuffer(name);
-          return { name, leftMs: await leftMs, value };
-        }),
-      );
-      return new Map(
-        found.flatMap(({ name, leftMs, value }) =>
-          value === null ? [] : [[name, { value: value.toString('base64'), leftMs }] as const],
-        ),
-      );
+      const found: Snapshot = new Map();
+      for (let from = 0; from < all.length; from += keysAtOnce) {
+        const page = all.slice(from, from + keysAtOnce);
+        const looked = await redis.callBuffer('EVAL', lookScript, page.length, ...page);
+        for (const [name, leftMs, value] of looked as [Buffer, number, Buffer][]) {
+          found.set(name.toString(), { value: value.toString('base64'), leftMs });
+        }
+      }
+      return found;
     },
     remove: async (prefix) => {
       const all = await names(prefix);
-      for (let from = 0; from < all.length; from += 1_000) {
-        await redis.unlink(...all.slice(from, from + 1_000));
+      for (let from = 0; from < all.length; from += keysAtOnce) {
+        await redis.unlink(...all.slice(from, from + keysAtOnce));
       }
     },
     close: () => redis.disconnect(),
