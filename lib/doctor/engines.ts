@@ -1,4 +1,6 @@
 // MySQL, Redis and RabbitMQ: whether they answer, how old they are, how they are set, and what time it is there.
+import type { Http } from '../infra/http.ts';
+import { createManagement } from '../infra/management.ts';
 import { createMysql } from '../infra/mysql.ts';
 import { lookAtBroker } from '../infra/queue/look.ts';
 import { againQueue, deadQueue } from '../infra/queue/topology.ts';
@@ -8,7 +10,7 @@ import type { Clock } from '../kernel/clock.ts';
 import { hour } from '../kernel/clock.ts';
 import type { Config } from '../kernel/config.ts';
 import { silentLog } from '../kernel/log.ts';
-import { describeError } from '../kernel/redact.ts';
+import { explainAway } from './away.ts';
 import {
   type Finding,
   findingsOf,
@@ -16,20 +18,14 @@ import {
   judgeRedis,
   judgeSkew,
   judgeVersion,
+  plural,
 } from './rules.ts';
 import { createDoctorStore, type DoctorStore } from './store.ts';
 
-const { ok, error } = findingsOf('Engines');
+const { ok, warning, error } = findingsOf('Engines');
 const webhooks = findingsOf('Webhooks');
 
 const patienceMs = 5_000;
-
-const away = (engine: string, variable: string, problem: unknown): Finding =>
-  error(
-    'engine.away',
-    `${engine} cannot be used: ${describeError(problem)}.`,
-    `See whether it runs, and whether ${variable} has its address, user and password right.`,
-  );
 
 /** The other's clock against ours; half of what the question took is uncertain. */
 const skewOf = async (
@@ -74,7 +70,7 @@ const endpointFindings = async (store: DoctorStore, clock: Clock): Promise<Findi
         ]
       : []),
     ...(givenUp + failing === 0
-      ? [webhooks.ok('webhooks.taken', `${all} endpoints of customers, none failing.`)]
+      ? [webhooks.ok('webhooks.taken', `${plural(all, 'endpoint')} of customers, none failing.`)]
       : []),
   ];
 };
@@ -97,7 +93,8 @@ export const examineMysql = async (
       ...(schema.level === 'ok' ? await endpointFindings(store, clock) : []),
     ];
   } catch (problem) {
-    return [away('MySQL', 'MYSQL_URL', problem)];
+    const away = { engine: 'MySQL', variable: 'MYSQL_URL', url: config.mysqlUrl } as const;
+    return [explainAway(away, problem)];
   } finally {
     await db.destroy();
   }
@@ -111,37 +108,66 @@ const redisTime = async (redis: RedisClient): Promise<number> => {
 /** Redis, its version and settings, and its clock; of a Cluster one node. */
 export const examineRedis = async (config: Config, clock: Clock): Promise<Finding[]> => {
   const redis = createRedis({ url: config.redisUrl, log: silentLog, name: 'doctor' });
+  const failed = new Promise<never>((_, reject) => {
+    // Of a Cluster others may answer; a single one has said all there is to say.
+    if (!redis.isCluster) redis.once('error', reject);
+  });
   try {
-    await redisReady(redis, patienceMs);
+    await Promise.race([redisReady(redis, patienceMs), failed]);
     return [
       ...judgeRedis(await redis.info()),
       await skewOf('Redis', clock, () => redisTime(redis)),
     ];
   } catch (problem) {
-    return [away('Redis', 'REDIS_URL', problem)];
+    const away = { engine: 'Redis', variable: 'REDIS_URL', url: config.redisUrl } as const;
+    return [explainAway(away, problem)];
   } finally {
     await closeRedis(redis);
   }
 };
 
+/** The management API, from which the console has what only the broker knows. */
+const examineManagement = async (config: Config, http: Http): Promise<Finding[]> => {
+  const { brokerManagementUrl: url, amqpUrls } = config;
+  if (url === '') return [];
+  const [amqpUrl = ''] = amqpUrls.split(',');
+  try {
+    await createManagement({ http, url, amqpUrl }).queues();
+    return [ok('management.answers', 'The management API of RabbitMQ answers.')];
+  } catch {
+    const text =
+      'The management API of RabbitMQ does not answer: console and metrics show no unacknowledged messages.';
+    return [
+      warning('management.away', text, 'Correct RABBITMQ_MANAGEMENT_URL, user and password, too.'),
+    ];
+  }
+};
+
 /** RabbitMQ and every queue there should be. */
-export const examineBroker = async (config: Config): Promise<Finding[]> => {
+export const examineBroker = async (config: Config, http: Http): Promise<Finding[]> => {
   const urls = config.amqpUrls.split(',').filter(Boolean);
   try {
     const broker = await lookAtBroker(urls, 'doctor');
     try {
-      const found: Finding[] = [judgeVersion('RabbitMQ', broker.version)];
+      const found: Finding[] = [
+        judgeVersion('RabbitMQ', broker.version),
+        ...(await examineManagement(config, http)),
+      ];
       for (const { name } of jobs) {
-        const fresh = await broker.queue(name);
-        const again = await broker.queue(againQueue(name));
-        const dead = await broker.queue(deadQueue(name));
-        found.push(...judgeJob(name, { fresh, again, dead }));
+        const names = { fresh: name, again: againQueue(name), dead: deadQueue(name) };
+        const [fresh, again, dead] = [
+          await broker.queue(names.fresh),
+          await broker.queue(names.again),
+          await broker.queue(names.dead),
+        ];
+        found.push(...judgeJob(name, { fresh, again, dead }, names));
       }
       return found;
     } finally {
       await broker.close();
     }
   } catch (problem) {
-    return [away('RabbitMQ', 'AMQP_URL', problem)];
+    const away = { engine: 'RabbitMQ', variable: 'AMQP_URL', url: config.amqpUrls } as const;
+    return [explainAway(away, problem)];
   }
 };

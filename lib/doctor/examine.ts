@@ -1,7 +1,10 @@
 // The examination: settings first, then everything they lead to, side by side.
 import { createHttp } from '../infra/http.ts';
 import type { Clock } from '../kernel/clock.ts';
+import { examineAddresses } from './address.ts';
 import { examineBroker, examineMysql, examineRedis } from './engines.ts';
+import { examineMetaApp } from './meta-app.ts';
+import { watchClocks } from './outside-clock.ts';
 import { examineStripe, examineTurnstile } from './providers.ts';
 import type { Area, Finding } from './rules.ts';
 import { examineSettings } from './settings.ts';
@@ -22,18 +25,24 @@ export const examine = async ({ env, clock, migrations }: Patient): Promise<Find
   const { config, findings } = examineSettings(env);
   if (!config) return findings;
   const http = createHttp({ timeoutMs: providerTimeoutMs, connections: 4 });
-  const deps = { http, config, clock };
+  const clocks = watchClocks(http, clock);
+  const deps = { http: clocks.http, config, clock };
   try {
-    const found = await Promise.all([
+    const [app, telegram, ...found] = await Promise.all([
+      examineMetaApp(deps),
+      examineTelegram(deps),
       examineMysql(config, clock, migrations),
       examineRedis(config, clock),
-      examineBroker(config),
+      examineBroker(config, http),
       examineWhatsapp(deps),
-      examineTelegram(deps),
       examineStripe(deps),
       examineTurnstile(deps),
     ]);
-    return [...findings, ...found.flat()];
+    const addresses = await examineAddresses(http, config, [app.address, telegram.address]);
+    return [
+      ...[...findings, ...found.flat(), ...clocks.findings()],
+      ...[...app.findings, ...telegram.findings, ...addresses],
+    ];
   } finally {
     await http.close();
   }

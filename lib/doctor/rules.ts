@@ -120,16 +120,22 @@ const behind = 1_000;
 /** Who works on a job: workers are named after the first word of their jobs. */
 const workerOf = (job: string): string => job.split('.')[0] ?? job;
 
-const plural = (count: number, one: string): string => `${count} ${one}${count === 1 ? '' : 's'}`;
+/** So many of something. */
+export const plural = (count: number, one: string): string =>
+  `${count} ${one}${count === 1 ? '' : 's'}`;
 
 /** What the queues of a job tell: fresh work, work to be repeated, and what nobody could do. */
 export const judgeJob = (
   job: string,
   { fresh, again, dead }: { fresh: QueueFacts; again: QueueFacts; dead: QueueFacts },
+  names = { fresh: job, again: `${job}.again`, dead: `${job}.dead` },
 ): Finding[] => {
   const { ok, warning, error } = findingsOf('Queues');
-  if (!fresh) {
-    const text = `The queue ${job} does not exist.`;
+  const missing = [
+    ...[fresh ? [] : [names.fresh], again ? [] : [names.again], dead ? [] : [names.dead]].flat(),
+  ];
+  if (!fresh || missing.length > 0) {
+    const text = `${missing.join(', ')}: no such queue.`;
     return [
       error('queue.missing', text, 'Start the API or a worker once: they declare all queues.'),
     ];
@@ -137,7 +143,7 @@ export const judgeJob = (
   const waiting = fresh.ready + (again?.ready ?? 0);
   const found: Finding[] = [];
   if (fresh.consumers === 0) {
-    const text = `Nobody works on ${job}; ${plural(waiting, 'job')} wait.`;
+    const text = `Nobody works on ${job}; ${waiting === 1 ? '1 job waits' : `${waiting} jobs wait`}.`;
     found.push(error('queue.idle', text, `Start the worker: workers/main.ts ${workerOf(job)}.`));
   } else if (waiting > behind) {
     const text = `${job} is behind: ${plural(waiting, 'job')} wait.`;

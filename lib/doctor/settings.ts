@@ -1,5 +1,6 @@
 // The settings: whether they can be read, and whether they make sense together.
 import { type Config, ConfigError, loadConfig, settings } from '../kernel/config.ts';
+import { misspelt } from './misspelt.ts';
 import { type Finding, findingsOf } from './rules.ts';
 
 const { ok, warning, error } = findingsOf('Settings');
@@ -159,18 +160,25 @@ export const judgeSettings = (config: Config): Finding[] => [
   ...checks.flatMap((check) => check(config) ?? []),
 ];
 
+const names = Object.values(settings).map(({ env }) => env);
+
+const misspeltFindings = (env: Record<string, string | undefined>): Finding[] =>
+  misspelt(env, names).map(({ name, meant }) =>
+    warning('settings.misspelt', `${name} is set, which is no setting.`, `Is ${meant} meant?`),
+  );
+
 /** Reads the settings; without them nothing else can be examined. */
 export const examineSettings = (
   env: Record<string, string | undefined>,
 ): { config: Config | undefined; findings: Finding[] } => {
   try {
     const config = loadConfig(env);
-    return { config, findings: judgeSettings(config) };
+    return { config, findings: [...judgeSettings(config), ...misspeltFindings(env)] };
   } catch (problem) {
     if (!(problem instanceof ConfigError)) throw problem;
     const mistakes = problem.message.split('\n').slice(1);
     const advice = 'docker/env.example and /docs/settings describe every variable.';
     const findings = mistakes.map((line) => error('settings.unusable', `${line.trim()}.`, advice));
-    return { config: undefined, findings };
+    return { config: undefined, findings: [...findings, ...misspeltFindings(env)] };
   }
 };

@@ -1,4 +1,4 @@
-// The Telegram bot: its token and name, whether its updates reach us, and with them whether our public address works.
+// The Telegram bot: its token and name, and whether its updates reach us.
 import { child, parseObject } from '../channels/channel.ts';
 import { second } from '../kernel/clock.ts';
 import { redact } from '../kernel/redact.ts';
@@ -6,7 +6,6 @@ import type { ProviderDeps } from './providers.ts';
 import { type Finding, findingsOf, freshNewsMs } from './rules.ts';
 
 const onTelegram = findingsOf('Telegram');
-const onWebhooks = findingsOf('Webhooks');
 
 type Json = Record<string, unknown>;
 
@@ -67,44 +66,19 @@ const judgeHook = (hook: Json, now: number): Finding[] => {
     : [ok('telegram.webhook', 'Telegram delivers its updates.')];
 };
 
-/** Telegram's webhook stands on our public address: whoever reaches that reaches the API. */
-const examineAddress = async ({ http }: ProviderDeps, hook: Json): Promise<Finding[]> => {
-  const { ok, error } = onWebhooks;
-  const address = URL.parse(String(hook.url ?? ''));
-  if (!address?.pathname.endsWith(inboundPath)) return [];
-  const text = `The public address (${address.host}) does not lead to this service`;
-  const advice = 'Providers deliver receipts there: see to DNS, TLS and the proxy in front.';
-  try {
-    const { status } = await http.send({ method: 'GET', url: `${address.origin}/health` });
-    return status === 200
-      ? [ok('inbound.reachable', `The public address (${address.host}) leads to a healthy API.`)]
-      : [
-          error(
-            'inbound.unhealthy',
-            `${text}, or it is not healthy: it answers ${status}.`,
-            advice,
-          ),
-        ];
-  } catch {
-    return [error('inbound.unreachable', `${text}: nobody answers.`, advice)];
-  }
-};
+type Examined = { findings: Finding[]; address?: string | undefined };
 
-/** The bot: token, name, webhook; and the public address its webhook names. */
-export const examineTelegram = async (deps: ProviderDeps): Promise<Finding[]> => {
+/** The bot: token, name, webhook; `address` is what Telegram calls, when it calls us. */
+export const examineTelegram = async (deps: ProviderDeps): Promise<Examined> => {
   const { config, clock } = deps;
-  if (config.telegramBotToken === '') return [];
+  if (config.telegramBotToken === '') return { findings: [] };
   const { ok, error } = onTelegram;
   try {
     const me = await askBot(deps, 'getMe');
     if (!me) {
-      return [
-        error(
-          'telegram.token',
-          'Telegram does not take TELEGRAM_BOT_TOKEN.',
-          'Ask @BotFather for the token of the bot.',
-        ),
-      ];
+      const text = 'Telegram does not take TELEGRAM_BOT_TOKEN.';
+      const advice = 'Ask @BotFather for the token of the bot.';
+      return { findings: [error('telegram.token', text, advice)] };
     }
     const named =
       me.username === config.telegramBotUsername
@@ -115,15 +89,12 @@ export const examineTelegram = async (deps: ProviderDeps): Promise<Finding[]> =>
             `Set it to ${me.username}.`,
           );
     const hook = (await askBot(deps, 'getWebhookInfo')) ?? {};
-    return [named, ...judgeHook(hook, clock.now()), ...(await examineAddress(deps, hook))];
+    const url = String(hook.url ?? '');
+    const address = URL.parse(url)?.pathname.endsWith(inboundPath) ? url : undefined;
+    return { findings: [named, ...judgeHook(hook, clock.now())], address };
   } catch {
     // What failed holds the address, which holds the token.
-    return [
-      error(
-        'telegram.away',
-        'Telegram does not answer.',
-        'See whether this machine reaches TELEGRAM_BASE_URL.',
-      ),
-    ];
+    const advice = 'See whether this machine reaches TELEGRAM_BASE_URL.';
+    return { findings: [error('telegram.away', 'Telegram does not answer.', advice)] };
   }
 };

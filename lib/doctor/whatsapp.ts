@@ -1,5 +1,5 @@
 // The shared WhatsApp number: its token, its state, its template, and whether its receipts reach anybody.
-import { parseObject } from '../channels/channel.ts';
+import { child, parseObject } from '../channels/channel.ts';
 import { createWhatsappManagement, GraphFailure } from '../channels/whatsapp-management.ts';
 import type { Config } from '../kernel/config.ts';
 import { describeError } from '../kernel/redact.ts';
@@ -79,20 +79,32 @@ const judgeNumber = ({
   ];
 };
 
-/** Whether an app hears of the account: without one receipts reach nobody. */
+const appIdOf = (app: unknown): string =>
+  String(child(app as Record<string, unknown>, 'whatsapp_business_api_data')?.id);
+
+/** Whether our app hears of the account: without one receipts reach nobody. */
 const examineSubscription = async ({ http, config }: ProviderDeps): Promise<Finding> => {
   const { whatsappBaseUrl: base, whatsappApiVersion: version, whatsappWabaId: waba } = config;
+  const ours = config.whatsappAppId;
   const { text } = await http.send({
     method: 'GET',
     url: `${base}/${version}/${waba}/subscribed_apps`,
     headers: { authorization: `Bearer ${config.whatsappAccessToken}` },
   });
   const apps = parseObject(text)?.data;
-  if (Array.isArray(apps) && apps.length > 0) {
+  const ids = Array.isArray(apps) ? apps.map(appIdOf) : [];
+  const advice =
+    'Subscribe the Meta app to the account: POST /<waba id>/subscribed_apps, with a token of that app.';
+  if (ids.length > 0 && (ours === '' || ids.includes(ours))) {
     return onWhatsapp.ok('whatsapp.subscribed', 'An app is subscribed to the account.');
   }
-  const advice =
-    'Subscribe the Meta app to the account: POST /<waba id>/subscribed_apps, with its token.';
+  if (ids.length > 0) {
+    return onWhatsapp.error(
+      'whatsapp.other_app',
+      'Another app than WHATSAPP_APP_ID is subscribed to the account: receipts reach that one.',
+      advice,
+    );
+  }
   return onWhatsapp.error(
     'whatsapp.unsubscribed',
     'No app is subscribed to the account: receipts reach nobody.',

@@ -1,7 +1,8 @@
 // Calls to providers: pooled connections, one deadline, bounded answers, and whether a failed call may have arrived.
 import { Agent, request } from 'undici';
 
-export type HttpAnswer = { status: number; text: string };
+/** `date` is the answer's own header, if it has one. */
+export type HttpAnswer = { status: number; text: string; date?: string };
 
 /** `sent` is false only when the request certainly never left: then repeating it is safe. */
 export class HttpFailure extends Error {
@@ -83,7 +84,8 @@ export const createHttp = (options: { timeoutMs: number; connections: number }):
         body: json === undefined ? null : JSON.stringify(json),
       });
       const text = await readText(answer.body, { maxBytes: maxAnswerBytes, until });
-      return { status: answer.statusCode, text };
+      const { date } = answer.headers;
+      return { status: answer.statusCode, text, ...(typeof date === 'string' ? { date } : {}) };
     } catch (error) {
       throw new HttpFailure(!neverLeft.has(codeOf(error)), error);
     }

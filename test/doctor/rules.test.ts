@@ -1,5 +1,6 @@
 // The doctor's judgements: versions, clocks, queues, and what a script hears.
 import test from 'ava';
+import { explainAway } from '../../lib/doctor/away.ts';
 import {
   exitCodeOf,
   type Finding,
@@ -58,7 +59,9 @@ test('a queue without a worker, behind, with dead letters, or missing is each sa
     judgeJob(...facts).map(({ code }) => code);
   const well = { fresh: { ready: 3, consumers: 2 }, again: none, dead: none };
   t.deepEqual(codes('whatsapp.send', well), ['queue.flows']);
-  t.deepEqual(codes('whatsapp.send', { ...well, fresh: undefined }), ['queue.missing']);
+  for (const part of ['fresh', 'again', 'dead']) {
+    t.deepEqual(codes('whatsapp.send', { ...well, [part]: undefined }), ['queue.missing'], part);
+  }
   t.deepEqual(codes('whatsapp.send', { ...well, again: { ready: 1_000, consumers: 1 } }), [
     'queue.behind',
   ]);
@@ -67,11 +70,43 @@ test('a queue without a worker, behind, with dead letters, or missing is each sa
   t.like(idle, {
     code: 'queue.idle',
     level: 'error',
-    text: 'Nobody works on billing.charge; 1 job wait.',
+    text: 'Nobody works on billing.charge; 1 job waits.',
   });
   t.regex(idle?.advice ?? '', /workers\/main\.ts billing\./);
   t.like(dead, { code: 'queue.dead', level: 'warning' });
   t.regex(dead?.text ?? '', /^2 dead letters in billing\.charge\.dead/);
+});
+
+const engines = {
+  MySQL: 'mysql://user:sesame@db.example:3306/tessera',
+  Redis: 'redis://user:sesame@one.example:6379,redis://two.example:6379',
+  RabbitMQ: 'amqp://user:sesame@mq.example:5672/vhost',
+} as const;
+const variables = { MySQL: 'MYSQL_URL', Redis: 'REDIS_URL', RabbitMQ: 'AMQP_URL' } as const;
+
+test('why an engine cannot be used is said in plain words, and no password is repeated', (t) => {
+  const problem = (text: string, code?: string) => Object.assign(new Error(text), { code });
+  for (const [engine, error, code] of [
+    ['MySQL', problem("Access denied for user 'user'", 'ER_ACCESS_DENIED_ERROR'), 'engine.login'],
+    ['MySQL', problem("Unknown database 'tessera'", 'ER_BAD_DB_ERROR'), 'engine.no_database'],
+    ['MySQL', problem('connect', 'ECONNREFUSED'), 'engine.refused'],
+    ['MySQL', problem('getaddrinfo', 'ENOTFOUND'), 'engine.no_host'],
+    ['MySQL', problem('connect', 'ETIMEDOUT'), 'engine.silent'],
+    ['MySQL', problem('something else: sesame'), 'engine.away'],
+    ['Redis', problem('WRONGPASS invalid username-password pair'), 'engine.login'],
+    ['Redis', problem('NOAUTH Authentication required.'), 'engine.login'],
+    ['Redis', problem('not ready after 5000 ms'), 'engine.silent'],
+    ['RabbitMQ', problem('403 (ACCESS-REFUSED) with message'), 'engine.login'],
+    ['RabbitMQ', problem('Expected ConnectionOpenOk; got <ConnectionClose>'), 'engine.no_vhost'],
+  ] as const) {
+    const away = { engine, variable: variables[engine], url: engines[engine] };
+    const found = explainAway(away, error);
+    t.is(found.code, code, error.message);
+    t.true(found.text.includes(engine) && found.advice.length > 20, code);
+    if (code !== 'engine.away') t.notRegex(JSON.stringify(found), /sesame/);
+  }
+  const away = { engine: 'Redis', variable: 'REDIS_URL', url: engines.Redis } as const;
+  t.regex(explainAway(away, problem('x', 'ECONNREFUSED')).text, /one\.example:6379, two\.example/);
 });
 
 test('scripts hear 1 when something is wrong, with --strict also at a warning', (t) => {

@@ -45,6 +45,29 @@ for (const [code, more] of [
   });
 }
 
+test('a variable that is nearly a setting is said, without what it holds; others are not', (t) => {
+  const said = (more: Record<string, string>) =>
+    examineSettings({ ...base, ...more }).findings.filter(
+      ({ code }) => code === 'settings.misspelt',
+    );
+  for (const [name, meant] of [
+    ['TURNSTILE_SECERT', 'TURNSTILE_SECRET'],
+    ['TRUSTED_PROXYS', 'TRUSTED_PROXIES'],
+    ['TRUSTED_PROXIE', 'TRUSTED_PROXIES'],
+    ['RETENTION_DAY', 'RETENTION_DAYS'],
+  ] as const) {
+    const [found] = said({ [name]: 'sesame' });
+    t.true(found?.text.startsWith(`${name} is set`) && found.advice.includes(meant), name);
+    t.notRegex(JSON.stringify(found), /sesame/);
+  }
+  t.deepEqual(
+    said({ MYSQL_PORT: '3306', HOSTNAME: 'x', LOGNAME: 'x', PROMPT: 'x', TERM: 'x' }),
+    [],
+  );
+  const both = { TURNSTILE_SECERT: 'x', TURNSTILE_SECRET: 'y' };
+  t.deepEqual(said(both), [], 'what is set as well was not meant');
+});
+
 test('settings that cannot be read are named one by one, and nothing else is said', (t) => {
   const { config, findings } = examineSettings({ ...base, PORT: 'x', AMQP_URL: 'sesame' });
   t.is(config, undefined);

@@ -90,7 +90,7 @@ const createParts = (options: SimulatorOptions, apiUrl: () => string) => {
       faults,
       limits,
       stats,
-      nodes: createWhatsAppNodes({ accounts, templates, appSecret }),
+      nodes: createWhatsAppNodes({ accounts, templates, appSecret, apiUrl }),
     },
     readMessage: createMessageReader(templates),
     send: createWhatsAppSend({ phones, stats, webhooks, timers, headers, autoDeliver }),

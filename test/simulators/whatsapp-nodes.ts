@@ -21,6 +21,13 @@ export type GraphCall = {
 
 const success = { success: true };
 
+/** Our app at Meta, and what it hears of. */
+const appId = '670843887433847';
+const heardFields = [
+  ...['messages', 'message_template_status_update'],
+  ...['phone_number_quality_update', 'account_update'],
+];
+
 export type WhatsAppNodes = ReturnType<typeof createWhatsAppNodes>;
 
 /** Creates the nodes. Calls throw GraphFailure; an answer that is no object means there is no such node. */
@@ -28,8 +35,17 @@ export const createWhatsAppNodes = (deps: {
   accounts: Accounts;
   templates: Templates;
   appSecret: string;
+  apiUrl(): string;
 }) => {
   const { accounts, templates } = deps;
+
+  /** What the app hears of, and where: asked with its own token, `id|secret`. */
+  const subscriptions = (id: string, token: string | undefined) => {
+    if (id !== appId || token !== `${id}|${deps.appSecret}`) throw new GraphFailure(190);
+    const fields = heardFields.map((name) => ({ name, version: 'v25.0' }));
+    const callback_url = `${deps.apiUrl()}/v1/inbound/whatsapp`;
+    return { data: [{ object: 'whatsapp_business_account', callback_url, active: true, fields }] };
+  };
 
   const exchangeCode = ({ code, client_id: id, client_secret: secret }: JsonObject) => {
     if (!id) throw new GraphFailure(100, { message: 'Missing client_id parameter.' });
@@ -97,7 +113,7 @@ export const createWhatsAppNodes = (deps: {
       ? [
           {
             whatsapp_business_api_data: {
-              id: '670843887433847',
+              id: appId,
               name: 'Tessera',
               link: 'https://example.com',
             },
@@ -166,5 +182,5 @@ export const createWhatsAppNodes = (deps: {
     return numberCall(method, call) ?? templateCall(method, call);
   };
 
-  return { call: manage, exchangeCode };
+  return { call: manage, exchangeCode, subscriptions };
 };

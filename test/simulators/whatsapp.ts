@@ -83,6 +83,9 @@ export const createWhatsApp = (deps: {
   const manage = (call: ManagementCall) => {
     const { request, method, id, edge, body, query } = call;
     if (id === 'oauth') return exchange(call);
+    if (method === 'GET' && edge === 'subscriptions') {
+      return { answer: nodes.subscriptions(id, tokenOf(request, query)), headers: {} };
+    }
     const business = accounts.authorise(tokenOf(request, query));
     const input = readParameters(request, body, query);
     const answer = nodes.call(method, { business, id, edge, input, query });
