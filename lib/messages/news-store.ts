@@ -1,4 +1,4 @@
-// Events that accounts are still to hear of, in MySQL: written with what they tell of, struck off once they are out.
+// Events that are still to be heard of, in MySQL: written with what they tell of, struck off once they are out.
 import type { Database } from '../infra/mysql.ts';
 import type { EventWire } from '../jobs.ts';
 import { idBytes, idText } from '../kernel/ids.ts';
@@ -14,19 +14,20 @@ const fromRow = (row: Row): EventWire => ({
   at: Number(row.at),
   account_id: idText(row.account_id as Buffer),
   mode: row.mode as EventWire['mode'],
-  message: null,
+  message: row.message === null ? null : (JSON.parse(String(row.message)) as EventWire['message']),
   request_id: String(row.request_id),
   data: JSON.parse(String(row.data)) as EventWire['data'],
 });
 
-/** Writes account events inside the transaction of what they tell of. The same event twice is one. */
+/** Writes events inside the transaction of what they tell of. The same event twice is one. */
 export const insertNews = async (trx: Database, events: readonly EventWire[]): Promise<void> => {
   if (events.length === 0) return;
   await trx('account_news')
     .insert(
-      events.map(({ id, type, at, account_id, mode, request_id, data }) => ({
+      events.map(({ id, type, at, account_id, mode, message, request_id, data }) => ({
         ...{ id: eventBytes(id), account_id: idBytes(account_id), type, mode, request_id, at },
         data: JSON.stringify(data),
+        message: message === null ? null : JSON.stringify(message),
       })),
     )
     // Not IGNORE, which would keep more than duplicates quiet.
@@ -37,6 +38,9 @@ export const insertNews = async (trx: Database, events: readonly EventWire[]): P
 export type NewsStore = ReturnType<typeof createNewsStore>;
 
 export const createNewsStore = (db: Database) => ({
+  /** Keeps an event that the broker did not take; the next round tells it. */
+  keep: (event: EventWire): Promise<void> => insertNews(db, [event]),
+
   /** The oldest events from before `at` (ms) that are not out yet. */
   leftBefore: async (at: number, limit: number): Promise<EventWire[]> => {
     const rows = await db<Row>('account_news').where('at', '<', at).orderBy('at').limit(limit);

@@ -1,4 +1,5 @@
-// Events about an account are written with the change they tell of, so that no crash and no absent broker loses one.
+// Events about an account are written with the change they tell of, and those of messages when the broker does not take
+// them, so that no crash and no absent broker loses one.
 import type { EventWire } from '../jobs.ts';
 import { type Chore, repeat } from '../kernel/chore.ts';
 import type { Clock } from '../kernel/clock.ts';

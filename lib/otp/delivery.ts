@@ -7,6 +7,7 @@ import type { Clock } from '../kernel/clock.ts';
 import type { Log } from '../kernel/log.ts';
 import type { RecipientKeys } from '../kernel/recipients.ts';
 import { describeError } from '../kernel/redact.ts';
+import { within } from '../kernel/within.ts';
 import type { LinkStore } from '../links/store.ts';
 import type { Announcer } from '../messages/announce.ts';
 import { messageEvent } from '../messages/events.ts';
@@ -56,14 +57,6 @@ export type Delivery = {
 
 /** The caller's answer does not wait longer than this for MySQL: Redis holds the truth it is made of. */
 const recordPatienceMs = 1_000;
-
-const within = (ms: number, work: Promise<void>): Promise<void> => {
-  let timer: NodeJS.Timeout;
-  const patience = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  return Promise.race([work, patience]).finally(() => clearTimeout(timer));
-};
 
 /** Waits a moment for the row; one that is not written yet is said, and comes again with the job. */
 const patiently = async (

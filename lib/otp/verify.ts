@@ -2,18 +2,21 @@
 import type { Quotes } from '../billing/quote.ts';
 import type { Broker } from '../infra/queue/broker.ts';
 import { QueueFull } from '../infra/queue/errors.ts';
+import type { EventWire } from '../jobs.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { fail } from '../kernel/errors.ts';
 import type { Log } from '../kernel/log.ts';
 import type { RecipientKeys } from '../kernel/recipients.ts';
 import { describeError } from '../kernel/redact.ts';
 import type { NamedKey } from '../kernel/secrets.ts';
+import { within } from '../kernel/within.ts';
 import type { Principal } from '../keys/rules.ts';
 import type { AdmissionLimits } from '../limits/admission.ts';
 import { refusalExtras } from '../limits/answers.ts';
 import type { Tier } from '../limits/rules.ts';
 import type { Announcer } from '../messages/announce.ts';
 import { messageEvent } from '../messages/events.ts';
+import type { NewsStore } from '../messages/news-store.ts';
 import { type Facts, type Message, noFacts } from '../messages/rules.ts';
 import type { MessageStore } from '../messages/store.ts';
 import type { Verdict } from './live-message.ts';
@@ -27,6 +30,7 @@ export type VerifyDeps = {
   live: LiveStore;
   messages: MessageStore;
   announcer: Announcer;
+  news: Pick<NewsStore, 'keep'>;
   quotes: Pick<Quotes, 'keep'>;
   recipients: RecipientKeys;
   peppers: readonly NamedKey[];
@@ -62,25 +66,47 @@ const blocked = (waitMs: number, now: number) => {
   });
 };
 
+/** Resolves with whether every queue has the event: one that is full may be another than ours, and then it is settled. */
+const announce = async ({ announcer }: VerifyDeps, event: EventWire): Promise<boolean> => {
+  try {
+    await announcer.announce(event);
+    return true;
+  } catch (error) {
+    if (error instanceof QueueFull) return false;
+    throw error;
+  }
+};
+
+/** How long the answer waits for MySQL to keep what the broker did not take. */
+const keepPatienceMs = 1_000;
+
+/** The broker did not take it: it is told from MySQL as soon as it does. Failing that, the sweep finds it in Redis. */
+const keepEvent = async ({ news, log }: VerifyDeps, event: EventWire): Promise<void> => {
+  const kept = news.keep(event).catch((error: unknown) => {
+    log.error({ event_id: event.id, reason: describeError(error) }, 'verified, not kept in mysql');
+  });
+  await within(keepPatienceMs, kept);
+};
+
 /** Announces the verification and waits until billing has settled it. */
 const settle = async (deps: VerifyDeps, message: Message, facts: Facts): Promise<void> => {
   const waiter = `settle:${message.id}`;
+  const event = messageEvent('otp.verified', message, facts.verifiedAt ?? 0, facts);
   const replies = deps.broker.expectReplies(waiter);
+  let everywhere = false;
   try {
-    const event = messageEvent('otp.verified', message, facts.verifiedAt ?? 0, facts);
-    // Another queue that is full, not ours perhaps: an answer tells.
-    await deps.announcer.announce({ ...event, waiter }).catch((error: unknown) => {
-      if (!(error instanceof QueueFull)) throw error;
+    const announced = announce(deps, { ...event, waiter }).then((all) => {
+      everywhere = all;
     });
+    // A confirm that does not come in time may still be followed by an answer.
+    await within(deps.settleDeadlineMs, announced);
     const settled = await replies.next(deps.settleDeadlineMs);
     if (settled === undefined) throw new Error('billing did not answer in time');
   } catch (error) {
-    deps.log.warn(
-      { message_id: message.id, reason: describeError(error) },
-      'verified, not settled',
-    );
-    await deps.quotes.keep(message);
-    // The event is durable, or the sweep finds the verification when the code's life ends: it will be settled.
+    const reason = describeError(error);
+    deps.log.warn({ message_id: message.id, reason }, 'verified, not settled');
+    // The charge follows: from the queue where the event is, else from MySQL.
+    await Promise.all([deps.quotes.keep(message), everywhere || keepEvent(deps, event)]);
     throw fail('BILLING_ERROR', {}, { cause: error });
   } finally {
     replies.close();

@@ -7,6 +7,7 @@ import { newId } from '../kernel/ids.ts';
 import type { RecipientKeys } from '../kernel/recipients.ts';
 import { describeError } from '../kernel/redact.ts';
 import type { Sealer } from '../kernel/secrets.ts';
+import { within } from '../kernel/within.ts';
 import { tellNews } from '../messages/news.ts';
 import type { Plan } from '../messages/rules.ts';
 import type { AttemptStore, LogEntry } from './attempt-store.ts';
@@ -31,6 +32,8 @@ export type VerifyDeps = EnrollDeps & {
 export type Verified = { verified: boolean; attemptsRemaining: number; firstConfirm: boolean };
 
 const retrySeconds = 5;
+/** How long the answer waits for MySQL to keep what the broker did not take. */
+const keepPatienceMs = 1_000;
 
 const blocked = (waitMs: number, now: number) => {
   const seconds = Math.max(Math.ceil(waitMs / 1000), 1);
@@ -46,14 +49,16 @@ const blocked = (waitMs: number, now: number) => {
 const openSeed = (sealer: Sealer, { id, seed }: Enrollment): string =>
   sealer.open(seed ?? '', seedContext(id));
 
-// The verification stands, whoever hears of it: what was not charged by its event is charged from the log.
-const tell = async ({ announcer, log }: VerifyDeps, event: EventWire): Promise<void> => {
+// The verification stands, whoever hears of it: what the broker does not take is told from MySQL, and what was not
+// charged by its event is charged from the log.
+const tell = async ({ announcer, news, log }: VerifyDeps, event: EventWire): Promise<void> => {
   try {
     // Somebody waits for the answer behind it.
     await announcer.announce(event, { urgent: true });
   } catch (error) {
     const fields = { type: event.type, account_id: event.account_id, reason: describeError(error) };
-    log.warn(fields, 'verified, not announced');
+    log.warn(fields, 'verified, told later');
+    await within(keepPatienceMs, news.keep(event)).catch(() => undefined);
   }
 };
 

@@ -129,6 +129,37 @@ test.serial(
   },
 );
 
+test.serial('a verification that the broker did not take is kept, told and charged', async (t) => {
+  const { tellLeftNews } = await import('../../lib/messages/news.ts');
+  const { BrokerUnavailable, QueueFull } = await import('../../lib/infra/queue/errors.ts');
+  const customer = await stack.customer({ money: 10 });
+  await setPlan(customer, 'pay_per_success');
+  const silence = new Promise<void>(() => undefined);
+  const refusals = [
+    () => Promise.reject(new BrokerUnavailable('gone')),
+    () => Promise.reject(new QueueFull('of billing')),
+    () => silence,
+  ];
+  for (const [index, refuse] of refusals.entries()) {
+    const phone = stack.phone();
+    await customer.live.send(phone.number);
+    const away = sinon.stub(stack.api.announcer, 'announce').callsFake(refuse);
+    const answer = await customer.live.verify(phone.number, await phone.code());
+    away.restore();
+    t.is(answer.error.code, 'BILLING_ERROR');
+    t.is((await billing(customer)).balance, 10 - index * 0.05);
+    clock.forward(20_000);
+    t.is(await tellLeftNews(stack.worker), 1);
+    await eventually(t, async () =>
+      (await billing(customer)).balance === 10 - (index + 1) * 0.05 ? true : undefined,
+    );
+    const { items } = (await customer.live.get('/v1/clients/otps?limit=1')).data;
+    t.like(items, [{ status: 'verified' }]);
+  }
+  t.is(await tellLeftNews(stack.worker), 0);
+  t.deepEqual(await books(), []);
+});
+
 test.serial('a TOTP verification whose event was lost is charged from its log, once', async (t) => {
   const { appCode } = await import('../support/authenticator.ts');
   const { chargeForgotten } = await import('../../lib/billing/chores.ts');

@@ -3,6 +3,7 @@ import type { ChannelModel, ConsumeMessage } from 'amqplib';
 import type { Job } from '../../jobs.ts';
 import { describeError } from '../../kernel/redact.ts';
 import type { Tracing } from '../../kernel/tracing.ts';
+import { within } from '../../kernel/within.ts';
 import { giveBack, type Lane, type LaneDeps, openLane } from './lane.ts';
 import { type Handler, type Meta, readMeta } from './message.ts';
 import { type Received, type Settled, type SettlementDeps, settle } from './settlement.ts';
@@ -47,13 +48,6 @@ const againOf = (prefetch: number): number => Math.min(prefetch, maxAgainPrefetc
 /** The most messages of a job that one process has in hand. */
 export const mostInHand = ({ prefetch }: Pick<Job, 'prefetch'>): number =>
   prefetch + againOf(prefetch);
-
-const within = async (ms: number, work: Promise<unknown>): Promise<void> => {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  await Promise.race([work, promise]);
-  clearTimeout(timer);
-};
 
 /** Runs the work on a job in a span that goes on with the trace of whoever published it. */
 const traced = (
