@@ -15,11 +15,8 @@ const accounts: Command = {
   about: 'Accounts by id, beginning of e-mail address or phone, or part of name or company.',
   options: { limit: { type: 'string', about: 'how many (50)' } },
   run: async ({ client, words, values }) => {
-    const query = new URLSearchParams({
-      q: words.join(' '),
-      limit: String(numberOf(values, 'limit') ?? 50),
-    });
-    const data = await client.get(`/accounts?${query}`);
+    const limit = numberOf(values, 'limit') ?? 50;
+    const data = await client.post('/accounts/search', { q: words.join(' '), limit });
     const rows = itemsOf(data).map((one): Cell[] => [
       ...[one.id, one.email, one.name, one.status, one.plan, one.balance],
     ]);

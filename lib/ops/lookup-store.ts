@@ -40,7 +40,8 @@ const accounts = (db: Database) => ({
   ): Promise<FoundAccount[]> => {
     const query = db<Row>('accounts').orderBy('id', 'desc').limit(limit);
     if (before !== undefined) query.where('id', '<', idBytes(before));
-    const part = likeText(text);
+    // As people write numbers: +1 (415) 555-0100.
+    const part = likeText(text.startsWith('+') ? text.replace(/[\s().-]/g, '') : text);
     if (uuid.test(text)) query.where({ id: idBytes(text) });
     else if (text.startsWith('+')) query.where('phone', 'like', `${part}%`);
     else if (text.includes('@')) query.where('email_key', 'like', `${part.toLowerCase()}%`);

@@ -31,19 +31,21 @@ const lastAct = async () => (await ops.get('/ops/api/audit?limit=1')).data.items
 test.serial('accounts are found by id, e-mail, phone and name, page by page', async (t) => {
   const other = await stack.customer({ money: 0 });
   const ids = async (q: string): Promise<string[]> =>
-    (await ops.get(`/ops/api/accounts?q=${encodeURIComponent(q)}`)).data.items.map(
+    (await ops.post('/ops/api/accounts/search', { q })).data.items.map(
       ({ id }: { id: string }) => id,
     );
   t.deepEqual(await ids(customer.accountId), [customer.accountId]);
   t.deepEqual(await ids(customer.email.slice(0, -8)), [customer.accountId]);
   t.deepEqual((await ids('ustome')).slice(0, 2), [other.accountId, customer.accountId]);
   t.true((await ids('+1415555')).includes(customer.accountId));
+  t.true((await ids('+1 (415) 555')).includes(customer.accountId));
   t.deepEqual(await ids('100%'), []);
+  t.is((await ops.get('/ops/api/accounts?q=%2B14155550100')).status, 400);
   t.deepEqual(await ids('nobody@nowhere'), []);
-  const first = (await ops.get('/ops/api/accounts?q=Customer&limit=1')).data;
+  const first = (await ops.post('/ops/api/accounts/search', { q: 'Customer', limit: 1 })).data;
   t.is(first.items[0].id, other.accountId);
-  const second = (await ops.get(`/ops/api/accounts?q=Customer&limit=1&before=${first.next_before}`))
-    .data;
+  const rest = { q: 'Customer', limit: 1, before: first.next_before };
+  const second = (await ops.post('/ops/api/accounts/search', rest)).data;
   t.is(second.items[0].id, customer.accountId);
   t.is(second.items[0].phone, '+1415*****00');
 });

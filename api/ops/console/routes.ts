@@ -3,6 +3,7 @@ import type { OpsRoute } from '../route.ts';
 import { assetRoute } from './assets.ts';
 import { accountPage } from './pages/account.ts';
 import { accountForms } from './pages/account-forms.ts';
+import { searchForm } from './pages/account-search.ts';
 import { accountsPage } from './pages/accounts.ts';
 import { auditPage } from './pages/audit.ts';
 import { capacityForms, capacityPage } from './pages/capacity.ts';
@@ -29,7 +30,7 @@ export const consoleRoutes: readonly OpsRoute[] = [
     ...orderForms,
   ],
   ...[channelsPage, ...channelForms, messagesPage, messagePage, ...messageForms],
-  ...[accountsPage, accountPage, ...accountForms, capacityPage, ...capacityForms],
+  ...[accountsPage, searchForm, accountPage, ...accountForms, capacityPage, ...capacityForms],
   ...[switchesPage, ...switchForms, processesPage, auditPage],
   ...[rootRoute, missingPage],
 ];

@@ -21,16 +21,31 @@ import { act } from '../act.ts';
 import { country, idParams, idText, pageQuery, usd } from '../fields.ts';
 import { opsRoute } from '../route.ts';
 
-export const searchAccounts = opsRoute({
+const pageOfAccounts = async (
+  app: OpsApp,
+  q: string,
+  { before, limit }: { before?: string | undefined; limit: number },
+) => {
+  const found = await app.lookup.search(q.trim(), { before, limit: limit + 1 });
+  const items = found.slice(0, limit);
+  const next = found.length > limit ? (items.at(-1)?.account.id ?? null) : null;
+  return { items: items.map(accountLine), next_before: next };
+};
+
+export const listAccounts = opsRoute({
   ...{ method: 'GET', path: '/ops/api/accounts' },
-  summary: 'Accounts by id, beginning of e-mail address or phone, or part of name or company.',
-  query: object({ ...pageQuery, q: withDefault(text().max(254).allow(''), '') }),
-  handle: async (app, { query: { q, before, limit } }) => {
-    const found = await app.lookup.search(q.trim(), { before, limit: limit + 1 });
-    const items = found.slice(0, limit);
-    const next = found.length > limit ? (items.at(-1)?.account.id ?? null) : null;
-    return { items: items.map(accountLine), next_before: next };
-  },
+  summary: 'All accounts, the newest first.',
+  query: object(pageQuery),
+  handle: (app, { query }) => pageOfAccounts(app, '', query),
+});
+
+// What people search by (a number, an address) is in the body: addresses end up in logs.
+export const searchAccounts = opsRoute({
+  ...{ method: 'POST', path: '/ops/api/accounts/search' },
+  summary:
+    'Accounts by id, beginning of e-mail address or phone, or part of name or company; changes nothing.',
+  body: object({ ...pageQuery, q: withDefault(text().max(254).allow(''), '') }),
+  handle: (app, { body: { q, ...part } }) => pageOfAccounts(app, q, part),
 });
 
 export const oneAccount = opsRoute({
@@ -196,6 +211,7 @@ export const reviewOne = opsRoute({
 });
 
 export const accountRoutes = [
-  ...[searchAccounts, oneAccount, suspendOne, reinstateOne, creditOne, priceOne, sharedNumberOne],
+  ...[listAccounts, searchAccounts, oneAccount],
+  ...[suspendOne, reinstateOne, creditOne, priceOne, sharedNumberOne],
   ...[pendingCapacity, reviewOne],
 ];

@@ -5,6 +5,7 @@ import { type Html, html } from '../html.ts';
 import { opsPage, type Visit } from '../page.ts';
 import { badge, emptyNote, field, named, pages, table } from '../parts.ts';
 import { section } from '../section.ts';
+import { addressOf, soughtIn } from './account-search.ts';
 
 type Answer = Awaited<ReturnType<typeof searchAccounts.handle>>;
 type Line = Answer['items'][number];
@@ -13,18 +14,13 @@ type Line = Answer['items'][number];
 export const stateOf = ({ status }: { status: string }): Html =>
   badge(status === 'active' ? 'good' : 'bad', status);
 
-const addressOf = (q: string, before?: string): string => {
-  const query = new URLSearchParams({ ...(q ? { q } : {}), ...(before ? { before } : {}) });
-  return `/ops/accounts${query.size > 0 ? `?${query}` : ''}`;
-};
-
 const listed = (
   { items, next_before: next }: Answer,
-  { q, before }: { q: string; before: string | null },
+  { look, before }: { look: string; before: string | null },
 ): Html => {
-  const newest = before === null ? undefined : addressOf(q);
+  const newest = before === null ? undefined : addressOf(look);
   if (items.length === 0) {
-    const none = q === '' ? 'There are no accounts yet.' : 'No account fits.';
+    const none = look === '' ? 'There are no accounts yet.' : 'No account fits.';
     return html`${emptyNote(none)}${pages(newest, undefined)}`;
   }
   return html`${table(
@@ -44,22 +40,23 @@ const listed = (
     ],
     items,
     ({ id }) => id,
-  )}${pages(newest, next === null ? undefined : addressOf(q, next))}`;
+  )}${pages(newest, next === null ? undefined : addressOf(look, next))}`;
 };
 
-const body = async ({ run, query }: Visit): Promise<Html> => {
-  const q = query.get('q') ?? '';
+const body = async ({ app, run, query, caller }: Visit): Promise<Html> => {
+  const look = query.get('look') ?? '';
+  const q = soughtIn(app, look);
   const before = query.get('before');
   const asked = { q, limit: 50, ...(before ? { before } : {}) };
-  return html`<form method="get" action="/ops/accounts" class="line" role="search">${field(
+  return html`<form method="post" action="/ops/accounts/search" class="line" role="search" data-key="search"><input type="hidden" name="csrf" value="${caller.csrf ?? ''}">${field(
     'Find an account',
     html`<input name="q" type="search" value="${q}" maxlength="254" size="34" autocomplete="off" dir="auto">`,
     'Id, beginning of its e-mail address or phone, or part of its name or company.',
   )}<button>Find</button></form>
 ${await section(
   'The accounts',
-  () => run(searchAccounts, { query: asked }),
-  (found) => listed(found, { q, before }),
+  () => run(searchAccounts, { body: asked }),
+  (found) => listed(found, { look, before }),
 )}`;
 };
 
