@@ -8,7 +8,7 @@ const waitSeconds = 1;
 export type RetentionStore = ReturnType<typeof createRetentionStore>;
 
 /** Named after the database: a lock is the whole server's. */
-const lockName = "CONCAT('tessera-partitions-', LEFT(SHA1(DATABASE()), 16))";
+const lockName = "CONCAT('tessera-partitions-', LEFT(SHA2(DATABASE(), 256), 16))";
 
 export const createRetentionStore = (db: Database) => {
   const withConnection = async <T>(

@@ -21,6 +21,7 @@ import { createReportStore } from '../../lib/reports/store.ts';
 import { createRetentionStore } from '../../lib/retention/store.ts';
 import { keepUp } from '../../lib/retention/upkeep.ts';
 import { createDatabase, type TestDatabase } from '../support/databases.ts';
+import { explain } from '../support/explain.ts';
 import { createMigratedDatabase, dumpOf, migrate } from '../support/schema.ts';
 
 let database: TestDatabase;
@@ -178,11 +179,8 @@ test.serial(
       all.slice(2),
       before.filter((id) => weekOf(idTime(id)) + week > clock.at - retentionDays * day),
     );
-    const [plan] = (await db
-      .raw('EXPLAIN PARTITIONS SELECT * FROM messages WHERE id = ?', [idBytes(late[0] ?? '')])
-      .catch(() =>
-        db.raw('EXPLAIN SELECT * FROM messages WHERE id = ?', [idBytes(late[0] ?? '')]),
-      )) as [{ partitions: string }[]];
+    const sql = 'SELECT * FROM messages WHERE id = ?';
+    const plan = await explain(db, sql, [idBytes(late[0] ?? '')]);
     t.regex(plan[0]?.partitions ?? '', /^w[1-8]\d{7}$/, 'one week, and not the last partition');
   },
 );
