@@ -1,6 +1,7 @@
 // The private RabbitMQ: own node, own epmd, own user instead of guest, loopback only.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { connect as connectTcp } from 'node:net';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import amqp from 'amqplib';
 import { type Engine, type EngineContext, ownName } from './engine.ts';
@@ -55,7 +56,13 @@ const askManagement = async (port: number, password: string): Promise<void> => {
   if (!asked.ok) throw new Error(`management answered ${asked.status}`);
 };
 
-const nodeEnvironment = (folder: string, ports: EngineContext['ports']): NodeJS.ProcessEnv => ({
+// Half of the cores: handing work from one scheduler to another made a quarter of what a broker of tests costs.
+const fewSchedulers = (): string => {
+  const few = Math.max(1, Math.floor(availableParallelism() / 2));
+  return ` +S ${few}:${few}`;
+};
+
+const nodeEnvironment = (folder: string, { ports, durable }: EngineContext): NodeJS.ProcessEnv => ({
   ...process.env,
   HOME: `${folder}/home`,
   RABBITMQ_NODENAME: `${ownName}@localhost`,
@@ -71,9 +78,10 @@ const nodeEnvironment = (folder: string, ports: EngineContext['ports']): NodeJS.
   RABBITMQ_PID_FILE: `${folder}/pid`,
   // Runs the broker itself under the pid we started, without a shell around it.
   RABBITMQ_ALLOW_INPUT: 'true',
-  // The last three: idle schedulers sleep instead of spinning on a small machine.
+  // The three of +sbwt: idle schedulers sleep instead of spinning on a small machine.
   RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS:
-    '-noinput -kernel inet_dist_use_interface {127,0,0,1} +sbwt none +sbwtdcpu none +sbwtdio none',
+    '-noinput -kernel inet_dist_use_interface {127,0,0,1} +sbwt none +sbwtdcpu none +sbwtdio none' +
+    (durable ? '' : fewSchedulers()),
 });
 
 /** Describes a private RabbitMQ node with its data in `<state>/rabbitmq`. */
@@ -81,7 +89,7 @@ export const createRabbitmq = (context: EngineContext): Engine => {
   const { state, data, ports, programs, management } = context;
   const folder = join(data, 'rabbitmq');
   const password = state.secret('rabbitmqPassword');
-  const env = nodeEnvironment(folder, ports);
+  const env = nodeEnvironment(folder, context);
   const epmd: Program = {
     name: 'epmd',
     file: programs.epmd ?? 'epmd',
