@@ -186,7 +186,8 @@ export const whatsappStatus = job('whatsapp.status', statusPayload, {
 });
 export const telegramSend = job('telegram.send', sendPayload, {
   about: aboutSend,
-  retrySeconds: [1, 3, 10, 30],
+  // The longest is for what Telegram asks to wait, within the life of a code.
+  retrySeconds: [1, 3, 10, 30, 120],
   maxLength: 50_000,
   prefetch: 100,
   bindings: [],

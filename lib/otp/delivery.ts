@@ -161,6 +161,19 @@ export const recordFailed = async (
   await deps.announcer.announce(messageEvent('otp.failed', message, now, { ...facts, legs }));
 };
 
+/**
+ * Nobody waits any more: nothing is sent, and the row says so. Redis forgets a message in the end and its row does not,
+ * so a job that comes again later than that (from its dead queue, say) may be about one that was sent.
+ */
+export const recordGivenUp = async (deps: DeliveryDeps, delivery: Delivery): Promise<void> => {
+  const { accountId, id } = delivery.message;
+  const facts = (await deps.messages.find(accountId, id))?.facts;
+  if (facts == null || facts.acceptedAt === null) {
+    return recordFailed(deps, delivery, { reason: 'deadline', voidCode: true });
+  }
+  await announceAccepted(deps, delivery.message, facts);
+};
+
 const isLinked = async (deps: DeliveryDeps, { message, ref }: Delivery): Promise<boolean> =>
   message.mode === 'test'
     ? isSandboxLinked(message.phone)

@@ -10,7 +10,11 @@ import { handleDue } from './due.ts';
 import type { ReceiptEffect } from './live-message.ts';
 import { failureOf, isUnderway, triedBefore } from './rules.ts';
 
-export type ReceiptDeps = DeliveryDeps & { resolveSender: ResolveSender };
+export type ReceiptDeps = DeliveryDeps & {
+  resolveSender: ResolveSender;
+  /** How long a caller waits for the first receipt. */
+  reachabilityWindowMs: number;
+};
 
 /** Not on WhatsApp, has not accepted its terms, or runs too old a client. */
 const undeliverable = 131026;
@@ -76,8 +80,11 @@ const onFailed = async (
   receipt: Receipt,
   effect: ReceiptEffect,
 ): Promise<void> => {
-  const { message, sealedCode, waiter, held } = effect;
+  const { message, sealedCode, waiter, acceptedAt } = effect;
   if (!message) return;
+  const now = deps.clock.now();
+  // Nobody says that the window has ended without a receipt: its length does.
+  const held = effect.held && now < (acceptedAt ?? 0) + deps.reachabilityWindowMs;
   if (receipt.error_code === undeliverable) {
     await deps.live.learnReachable(deps.recipients.ofPhone(message.phone), false);
   }
@@ -93,7 +100,7 @@ const onFailed = async (
     reachable: null,
     late: !held,
     waiter,
-    deadlineMs: held ? deps.clock.now() + fallbackPatienceMs : undefined,
+    deadlineMs: held ? now + fallbackPatienceMs : undefined,
   };
   const { error_code: code } = receipt;
   const refusal = code === null ? 'unreachable' : classifyWhatsappError({ code });

@@ -45,7 +45,11 @@ local leg = ARGV[1]
 local state, abandoned, verified = unpack(redis.call('HMGET', KEYS[1], leg, 'ab', 'ver'))
 if abandoned then return 'abandoned' end
 if verified then return 'verified' end
-if state and state ~= 'queued' then return state end
+if state and state ~= 'queued' then
+  -- A job is here that still has to go on from it.
+  redis.call('PEXPIRE', KEYS[1], ARGV[3])
+  return state
+end
 redis.call('HSET', KEYS[1], leg, 'sending', unpack(ARGV, 4))
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return 'won'`;
@@ -94,6 +98,8 @@ return redis.call('HEXISTS', KEYS[1], 'acc') == 1 and 2 or 1`;
 /** KEYS message; ARGV now, keep ms. Gives the message up unless a channel has or may have it. */
 export const abandon = `
 local w, t = unpack(redis.call('HMGET', KEYS[1], 'whatsapp', 'telegram'))
+-- Whoever asks goes on with it.
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
 if w == 'accepted' or t == 'accepted' then return 'accepted' end
 if w == 'sending' or t == 'sending' then return 'sending' end
 redis.call('HSET', KEYS[1], 'ab', ARGV[1])

@@ -15,7 +15,7 @@ import {
   type DeliveryDeps,
   moveOn,
   recordAccepted,
-  recordFailed,
+  recordGivenUp,
 } from './delivery.ts';
 import { claimLeg } from './legs.ts';
 import { codeMacs } from './rules.ts';
@@ -102,9 +102,11 @@ const onRefused = async (
   if (refusal === 'unreachable') return notLinked(deps, delivery);
   const passing = refusal === 'retry' || refusal === 'throttle';
   const waitSeconds = retryAfterSeconds ?? 1;
-  // What is waited for in the end is a rung of the ladder, and then the call.
-  const again = rungFor(telegramSend.retrySeconds, waitSeconds) * second + callRoomMs;
-  if (passing && !meta.lastAttempt && again < patienceMs(deps, delivery, meta)) {
+  const rung = rungFor(telegramSend.retrySeconds, waitSeconds);
+  // What is waited for in the end is a rung of the ladder, never less than Telegram asks for, and then the call.
+  const inTime =
+    rung >= waitSeconds && rung * second + callRoomMs < patienceMs(deps, delivery, meta);
+  if (passing && !meta.lastAttempt && inTime) {
     await deps.live.settleLeg('telegram', delivery.ref, 'queued');
     return { kind: 'retry', reason: `telegram_${code}`, afterSeconds: waitSeconds };
   }
@@ -133,19 +135,29 @@ const onSending = async (deps: TelegramDeps, delivery: Delivery): Promise<JobOut
   return state === 'accepted' ? resume(deps, delivery) : unknown(deps, delivery);
 };
 
-/** Whether nobody can use the code any more: the caller has left, or its life has ended over the other channel. */
-const isOver = async (deps: TelegramDeps, delivery: Delivery): Promise<boolean> => {
+/**
+ * Whether nobody can use the code any more: the caller has left, or its life has ended. What Telegram has taken is
+ * never over, since it may still have to be said.
+ */
+const isOver = async (deps: TelegramDeps, delivery: Delivery, meta: Meta): Promise<boolean> => {
   const now = deps.clock.now();
   const { deadlineMs, late, ref } = delivery;
   if (deadlineMs !== undefined && deadlineMs <= now) {
     if ((await deps.live.abandon(ref, now)) === 'abandoned') {
-      await recordFailed(deps, delivery, { reason: 'deadline', voidCode: true });
+      await recordGivenUp(deps, delivery);
       return true;
     }
   }
   if (!late) return false;
-  const expiresAt = (await deps.live.find(ref))?.facts.expiresAt;
-  return typeof expiresAt === 'number' && expiresAt <= now;
+  const live = await deps.live.find(ref);
+  if (live?.telegram === 'accepted') return false;
+  const expiresAt = live?.facts.expiresAt ?? null;
+  if (expiresAt !== null && expiresAt <= now) return true;
+  // A job that comes again long after (from its dead queue, say) would win its claim and send an old code.
+  const untouched = live?.telegram === undefined || live.telegram === 'queued';
+  if (!untouched || now < meta.firstPublishedAtMs + codeLifeSeconds * second) return false;
+  await recordGivenUp(deps, delivery);
+  return true;
 };
 
 const send = async (deps: TelegramDeps, delivery: Delivery, chatId: number, code: string) => {
@@ -171,6 +183,7 @@ export const handleTelegramSend = async (
 ): Promise<JobOutcome> => {
   const { delivery, sealed } = openJob(deps, 'telegram', job, meta);
   const { message, ref, sealedCode, waiter } = delivery;
+  if (await isOver(deps, delivery, meta)) return done;
   const chatId = await chatOf(deps, delivery);
   if (chatId === undefined) {
     await moveOn(deps, delivery, {
@@ -179,7 +192,6 @@ export const handleTelegramSend = async (
     });
     return done;
   }
-  if (await isOver(deps, delivery)) return done;
   const code = sealed.open();
   const [mac] = codeMacs(deps.peppers, ref.recipient, code);
   if (!mac) throw new Error('no pepper');
@@ -190,7 +202,7 @@ export const handleTelegramSend = async (
   if (claim === 'sending') return onSending(deps, delivery);
   if (claim === 'failed') return unavailable(deps, delivery);
   if (claim === 'abandoned') {
-    await recordFailed(deps, delivery, { reason: 'deadline', voidCode: true });
+    await recordGivenUp(deps, delivery);
     return done;
   }
   if (claim !== 'won') return done;

@@ -12,7 +12,7 @@ import {
   handOver,
   moveOn,
   recordAccepted,
-  recordFailed,
+  recordGivenUp,
   tell,
 } from './delivery.ts';
 import { answerLeg, claimLeg } from './legs.ts';
@@ -118,7 +118,10 @@ const transmit = async (
   if (claim === 'accepted') return resume(deps, delivery);
   // Another run is in its call, or died there: its answer may still come, and then the echo.
   if (claim === 'sending') return onUnknown(deps, delivery, deps.whatsappCallMs + deps.echoWaitMs);
-  if (claim === 'abandoned') return giveUp(deps, delivery);
+  if (claim === 'abandoned') {
+    await recordGivenUp(deps, delivery);
+    return done;
+  }
   if (claim !== 'won') return moveOnFrom(deps, delivery, claim);
   const claimed = { ...delivery, legs: claimLeg(delivery.legs, now) };
   const { result, ...by } = await callChannel(deps, claimed, code);
@@ -150,12 +153,6 @@ const moveOnFrom = async (
   return done;
 };
 
-/** The caller has left: nothing is sent any more, and the row says so. */
-const giveUp = async (deps: WhatsappDeps, delivery: Delivery): Promise<JobOutcome> => {
-  await recordFailed(deps, delivery, { reason: 'deadline', voidCode: true });
-  return done;
-};
-
 const isPastDeadline = (deps: WhatsappDeps, meta: Meta): boolean =>
   meta.deadlineMs !== undefined && meta.deadlineMs <= deps.clock.now();
 
@@ -182,7 +179,8 @@ export const handleWhatsappSend = async (
     isPastDeadline(deps, meta) &&
     (await deps.live.abandon(ref, deps.clock.now())) === 'abandoned'
   ) {
-    return giveUp(deps, delivery);
+    await recordGivenUp(deps, delivery);
+    return done;
   }
   const owner = await otherOwner(deps, delivery);
   if (owner !== undefined) {

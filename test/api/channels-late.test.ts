@@ -1,9 +1,11 @@
 // What happens after the caller has its answer: late failures, silence, expiry, and what is remembered of a phone.
 import test, { type ExecutionContext } from 'ava';
+import sinon from 'sinon';
 import { countOf, linkTelegram, report } from '../support/control.ts';
 import { eventsOf } from '../support/events.ts';
 import { createHandClock } from '../support/hand-clock.ts';
 import type { TestPhone } from '../support/phones.ts';
+import { openRedisKeys, type RedisKeys } from '../support/redis-keys.ts';
 import { type Customer, eventually, type Stack, startStack } from '../support/stack.ts';
 
 // The clock is put forward between the tests, so they run one after the other.
@@ -11,12 +13,17 @@ const clock = createHandClock();
 const windowMs = 2_500;
 let stack: Stack;
 let customer: Customer;
+let redis: RedisKeys;
 
 test.before(async () => {
   stack = await startStack('late', { clock });
   customer = await stack.customer();
+  redis = openRedisKeys();
 });
-test.after.always(() => stack?.close());
+test.after.always(async () => {
+  redis?.close();
+  await stack?.close();
+});
 
 const statusOf = async (messageId: unknown, of = customer) =>
   (await of.live.get(`/v1/otp/status/${messageId}`)).data;
@@ -213,5 +220,65 @@ test.serial(
     const wrong = await customer.live.verify(phone.number, '333444');
     t.is(wrong.error.code, 'INVALID_CODE', 'refused by the channel: never valid');
     t.is((await customer.live.verify(phone.number, '111222')).status, 200);
+  },
+);
+
+test.serial(
+  'long after the reachability window nobody waits: Telegram is given the time it asks for',
+  async (t) => {
+    const phone = stack.phone();
+    await linkTelegram(customer, phone);
+    await phone.behave({ whatsapp: 'silent', telegram: 'retry_after:45' });
+    // No receipt came within the window.
+    t.is((await customer.live.deliver(phone.number, '636363')).status, 200);
+    clock.forward(30_000);
+    await report(stack.sim.url, phone, 'failed', 131026);
+    await eventually(t, async () =>
+      (await stack.worker.broker.depth('telegram.send.wait.120s')).ready === 1 ? true : undefined,
+    );
+  },
+);
+
+/** Publishes a job of before as ops would redrive it, an hour later; resolves when it is done. */
+const redriveLate = async (
+  t: ExecutionContext,
+  published: sinon.SinonSpy,
+  [job, worker]: readonly [job: string, worker: string],
+): Promise<void> => {
+  const [args] = published.args.filter(([{ name }]) => name === job);
+  published.restore();
+  await stack.stopWorkers(worker);
+  await stack.publishUnchecked(...(args as Parameters<typeof stack.publishUnchecked>));
+  await redis.remove(`${stack.config.keyPrefix}m:`);
+  clock.forward(60 * 60_000);
+  const handled = () => stack.worker.broker.handled()[job] ?? 0;
+  const before = handled();
+  await stack.startWorkers(worker);
+  await eventually(t, () => (handled() > before ? true : undefined));
+};
+
+test.serial('a send that is redriven when Redis has forgotten it did not fail', async (t) => {
+  const phone = stack.phone();
+  const published = sinon.spy(stack.api.broker, 'publish');
+  const id = await sentTo(t, phone, '616161');
+  t.is((await customer.live.verify(phone.number, '616161')).status, 200);
+  await untilStatus(t, id, 'verified');
+  await redriveLate(t, published, ['whatsapp.send', 'whatsapp']);
+  t.false((await eventsOf(stack, id)).includes('otp.failed'));
+  const [row] = await stack.api.db('messages').where({ phone: phone.number });
+  t.like(row, { status: 'verified', failed_at: null });
+});
+
+test.serial(
+  'a fallback that is redriven when Redis has forgotten it is not sent again',
+  async (t) => {
+    const phone = stack.phone();
+    await linkTelegram(customer, phone);
+    const published = sinon.spy(stack.worker.broker, 'publish');
+    await sentTo(t, phone, '626262');
+    await report(stack.sim.url, phone, 'failed', 131026);
+    await untilTelegram(t, phone);
+    await redriveLate(t, published, ['telegram.send', 'telegram']);
+    t.is((await phone.messages()).length, 1);
   },
 );
