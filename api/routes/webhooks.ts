@@ -68,17 +68,25 @@ const delivery = route({
   },
 });
 
+const outlook = {
+  status: oneOf('pending', 'held').description(
+    'held: the endpoint was given up, so nothing goes out until webhook_url is set again.',
+  ),
+  disabled_reason: nullable(oneOf('gone', 'failing', 'unsafe_address')).description(
+    'Why it was given up; null with pending.',
+  ),
+};
+
 const again = route({
   ...{ method: 'POST', path: `${base}/deliveries/{id}/redeliver`, tag, auth: 'account' },
   summary: 'Delivers once more, with the same webhook-id.',
-  errors: ['NOT_FOUND', 'REAUTH_REQUIRED'],
+  errors: ['VALIDATION_ERROR', 'NOT_FOUND', 'REAUTH_REQUIRED'],
   params,
-  data: object({ id: text().guid(), status: oneOf('pending') }),
+  data: object({ id: text().guid(), ...outlook }),
   handle: async (app, { account, keyMode, params: { id } }) => {
     requireLiveRights(keyMode);
     await takeRead(app.reads, 'webhook_change', account.id);
-    await redeliver(app, account.id, id.toLowerCase());
-    return { id: id.toLowerCase(), status: 'pending' as const };
+    return redeliver(app, account.id, id.toLowerCase());
   },
 });
 
@@ -86,11 +94,14 @@ const test = route({
   ...{ method: 'POST', path: `${base}/test`, tag, auth: 'account' },
   summary: 'Sends a webhook.test event to the address of the settings.',
   errors: ['VALIDATION_ERROR', 'REAUTH_REQUIRED'],
-  data: object({ event_id: text().description('The webhook-id header of the delivery.') }),
+  data: object({
+    event_id: text().description('The webhook-id header of the delivery.'),
+    ...outlook,
+  }),
   handle: async (app, { account, keyMode, requestId }) => {
     requireLiveRights(keyMode);
     await takeRead(app.reads, 'webhook_change', account.id);
-    return { event_id: await sendTest(app, { accountId: account.id, requestId }) };
+    return sendTest(app, { accountId: account.id, requestId });
   },
 });
 

@@ -9603,8 +9603,16 @@ export type operations = {
             data: {
               /** Format: uuid */
               id: string;
-              /** @enum {string} */
-              status: "pending";
+              /**
+               * @description held: the endpoint was given up, so nothing goes out until webhook_url is set again.
+               * @enum {string}
+               */
+              status: "pending" | "held";
+              /**
+               * @description Why it was given up; null with pending.
+               * @enum {string|null}
+               */
+              disabled_reason: "gone" | "failing" | "unsafe_address" | null;
             };
           };
         };
@@ -9747,6 +9755,16 @@ export type operations = {
             data: {
               /** @description The webhook-id header of the delivery. */
               event_id: string;
+              /**
+               * @description held: the endpoint was given up, so nothing goes out until webhook_url is set again.
+               * @enum {string}
+               */
+              status: "pending" | "held";
+              /**
+               * @description Why it was given up; null with pending.
+               * @enum {string|null}
+               */
+              disabled_reason: "gone" | "failing" | "unsafe_address" | null;
             };
           };
         };

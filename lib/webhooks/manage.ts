@@ -6,7 +6,7 @@ import { newId } from '../kernel/ids.ts';
 import type { Announcer } from '../messages/announce.ts';
 import { accountEvent } from '../messages/events.ts';
 import type { Delivery } from './delivery.ts';
-import type { EndpointState } from './endpoint-store.ts';
+import type { DisabledReason, EndpointState } from './endpoint-store.ts';
 import { publicEventId } from './render.ts';
 import type { Replay } from './replay-store.ts';
 import { givenUpAt } from './rules.ts';
@@ -62,31 +62,58 @@ export const findDelivery = async (
   };
 };
 
-/** POST …/{id}/redeliver: the same event, with the same id, once more. @throws NOT_FOUND */
+/**
+ * Why what is on its way to an account's endpoint will be held for now; null when it goes out.
+ * @throws VALIDATION_ERROR when no address is set
+ */
+const heldBecause = async (
+  webhooks: WebhookStore,
+  accountId: string,
+): Promise<DisabledReason | null> => {
+  const endpoint = await webhooks.endpoint(accountId);
+  if (!endpoint) {
+    throw invalid({ field: 'webhook_url', issue: 'is not set; set it in the settings first' });
+  }
+  if (!endpoint.disabled) return null;
+  return (await webhooks.endpointState(accountId))?.disabledReason ?? null;
+};
+
+/** What becomes of something that was asked for: nothing goes to an endpoint that is given up. */
+const outlook = (reason: DisabledReason | null) => ({
+  status: reason === null ? ('pending' as const) : ('held' as const),
+  disabled_reason: reason,
+});
+
+/**
+ * POST …/{id}/redeliver: the same event, with the same id, once more; held when the endpoint is given up.
+ * @throws NOT_FOUND, VALIDATION_ERROR when no address is set
+ */
 export const redeliver = async (
   { webhooks, clock }: Pick<Deps, 'webhooks' | 'clock'>,
   accountId: string,
   id: string,
-): Promise<void> => {
-  if (!(await webhooks.redeliver(accountId, id, clock.now()))) throw fail('NOT_FOUND');
+) => {
+  if (!(await webhooks.find(accountId, id))) throw fail('NOT_FOUND');
+  const reason = await heldBecause(webhooks, accountId);
+  await webhooks.redeliver(accountId, id, clock.now());
+  return { id, ...outlook(reason) };
 };
 
 /**
- * POST /v1/clients/webhooks/test: an event of its own type, on the road of all others.
+ * POST /v1/clients/webhooks/test: an event of its own type, on the road of all others; held when the endpoint is
+ * given up.
  * @throws VALIDATION_ERROR when no address is set
  */
 export const sendTest = async (
   { webhooks, announcer, clock }: Deps,
   { accountId, requestId }: { accountId: string; requestId: string },
-): Promise<string> => {
-  if (!(await webhooks.endpoint(accountId))) {
-    throw invalid({ field: 'webhook_url', issue: 'is not set; set it in the settings first' });
-  }
+) => {
+  const reason = await heldBecause(webhooks, accountId);
   const about = { accountId, mode: 'live' as const, at: clock.now(), requestId };
   const data = { message: 'This is a test.' };
   const event = accountEvent('webhook.test', { ...about, subject: newId(), data });
   await announcer.announce(event, { urgent: true });
-  return publicEventId(event.id);
+  return { event_id: publicEventId(event.id), ...outlook(reason) };
 };
 
 const replayView = (replay: Replay | undefined) =>

@@ -235,6 +235,11 @@ test.serial(
         [2, 500],
       ],
     );
+    const row = { id: idBytes(customer.accountId) };
+    await stack.api.db('accounts').where(row).update({ webhook_url: null });
+    const again = `/v1/clients/webhooks/deliveries/${item?.id}/redeliver`;
+    const { error } = await customer.live.post(again, undefined);
+    t.like(error, { code: 'VALIDATION_ERROR', details: [{ field: 'webhook_url' }] });
     receiver.close();
   },
 );

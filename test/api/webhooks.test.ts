@@ -129,7 +129,8 @@ test.serial(
         [2, 204, null],
       ],
     );
-    t.is((await customer.live.post(`${path}/redeliver`, undefined)).data.status, 'pending');
+    const going = { status: 'pending', disabled_reason: null };
+    t.like((await customer.live.post(`${path}/redeliver`, undefined)).data, going);
     await eventually(t, () => (receiver.calls.length === 3 ? true : undefined));
     t.is(receiver.calls[2]?.headers['webhook-id'], String(asked.data.event_id));
     receiver.close();
@@ -198,10 +199,14 @@ test.serial(
     await eventually(t, async () =>
       (await stack.api.webhooks.endpoint(customer.accountId))?.disabled ? true : undefined,
     );
-    await customer.live.post('/v1/clients/webhooks/test', undefined);
-    await eventually(t, async () =>
-      (await deliveries(customer, 'status=held')).length === 2 ? true : undefined,
-    );
+    const held = { status: 'held', disabled_reason: 'gone' };
+    t.like((await customer.live.post('/v1/clients/webhooks/test', undefined)).data, held);
+    const [first] = await eventually(t, async () => {
+      const found = await deliveries(customer, 'status=held');
+      return found.length === 2 ? found : undefined;
+    });
+    const again = `/v1/clients/webhooks/deliveries/${first?.id}/redeliver`;
+    t.like((await customer.live.post(again, undefined)).data, { id: first?.id, ...held });
     const back = await receive();
     await listenAt(customer, back.url);
     await eventually(t, () => (back.calls.length === 2 ? true : undefined));

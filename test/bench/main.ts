@@ -27,12 +27,21 @@ import {
   migrate,
   precompileAll,
   productNames,
+  settingsOf,
   startProcesses,
   stopProcesses,
 } from './stack.ts';
 import { printResult } from './table.ts';
-import { chargesVerdict, loginsVerdict, type Verdict, webhookVerdicts } from './targets.ts';
-import { measureWebhooks } from './webhooks.ts';
+import {
+  chargesVerdict,
+  deliveriesVerdict,
+  isolationVerdicts,
+  loginsVerdict,
+  type Verdict,
+} from './targets.ts';
+import { measureDeliveries } from './webhook-deliveries.ts';
+import { measureIsolation } from './webhook-isolation.ts';
+import { withStand } from './webhook-stand.ts';
 
 const learnAtOnce = 1_000;
 
@@ -108,12 +117,20 @@ const measure = async (
       const accountId = ids[0] ?? '';
       extras.push(chargesVerdict(await measureCharges(session, { env, db, accountId })));
     }
-    if (options.extras.includes('webhooks')) {
-      session.say('  webhooks, alone, beside dead endpoints, and against a bare loop…');
-      const workerPid = session.supervisor.pids().webhook ?? 0;
-      const figures = await measureWebhooks({ env, db, ids, workerPid });
+    if (options.extras.includes('deliveries')) {
+      session.say('  deliveries of webhooks against a bare loop…');
+      const pids = { webhook: session.supervisor.pids().webhook ?? 0, ...enginePids() };
+      const figures = await withStand({ env, db, ids }, (stand) =>
+        measureDeliveries(stand, { pids, nodeSettings: settingsOf('webhook') }),
+      );
       session.say(`    ${JSON.stringify(figures)}`);
-      extras.push(...webhookVerdicts(figures));
+      extras.push(deliveriesVerdict(figures));
+    }
+    if (options.extras.includes('webhooks')) {
+      session.say('  webhooks alone, and beside dead endpoints…');
+      const figures = await withStand({ env, db, ids }, measureIsolation);
+      session.say(`    ${JSON.stringify(figures)}`);
+      extras.push(...isolationVerdicts(figures));
     }
     return resultOf(rounds, { startedAt, options, engines, watched: productNames, extras });
   } finally {

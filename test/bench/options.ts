@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import type { Operation } from './load-orders.ts';
 
 /** What is measured by itself, behind the rounds. */
-export type Extra = 'charges' | 'logins' | 'webhooks';
+export type Extra = 'charges' | 'logins' | 'deliveries' | 'webhooks';
 
 export type Options = {
   cycles: number;
@@ -35,8 +35,8 @@ The rounds alternate: bare, send, deliver, verify, totp, bare, send, …
   --connections <n>   connections of the load generator, one request each at a time (64)
   --accounts <n>      customers the requests are spread over (1500)
   --only <names>      some of bare,send,deliver,verify,totp; charges (what the billing worker posts a second);
-                      logins (a send beside 200 parallel logins); webhooks (what dead endpoints do to
-                      healthy ones, and what a delivery costs)
+                      logins (a send beside 200 parallel logins); deliveries (what one of a webhook costs
+                      against a bare loop); webhooks (what dead endpoints do to healthy ones)
   --no-receipts       the simulated WhatsApp reports neither sent nor delivered
   --quick             one cycle of short rounds, to see that it runs; its figures say little
   --json              the result as JSON on standard output, the table on standard error
@@ -53,7 +53,10 @@ const flags = {
   warmup: { type: 'string', default: '2' },
   connections: { type: 'string', default: '64' },
   accounts: { type: 'string', default: '1500' },
-  only: { type: 'string', default: 'bare,send,deliver,verify,totp,charges,logins,webhooks' },
+  only: {
+    type: 'string',
+    default: 'bare,send,deliver,verify,totp,charges,logins,deliveries,webhooks',
+  },
   receipts: { type: 'boolean', default: true },
   quick: { type: 'boolean', default: false },
   json: { type: 'boolean', default: false },
@@ -70,7 +73,7 @@ const numberOf = (name: string, text: string, min: number): number => {
 
 const known: readonly Operation[] = ['bare', 'send', 'deliver', 'verify', 'totp'];
 
-const knownExtras: readonly Extra[] = ['charges', 'logins', 'webhooks'];
+const knownExtras: readonly Extra[] = ['charges', 'logins', 'deliveries', 'webhooks'];
 
 const chosen = (text: string): Pick<Options, 'operations' | 'extras'> => {
   const names = new Set(text.split(',').map((name) => name.trim()));

@@ -62,6 +62,13 @@ const saysReady = async (log: LogFile): Promise<void> => {
   }
 };
 
+/** Node's own settings of a process of the product. @throws Error when there is none of that name */
+export const settingsOf = (name: string): string[] => {
+  const line = procfile.processes.find((one) => one.name === name);
+  if (!line) throw new Error(`the Procfile has no ${name}`);
+  return nodeSettings(line);
+};
+
 const bareProgram = (name: string, env: NodeJS.ProcessEnv): Program => ({
   ...{ name, env, cwd: root, file: process.execPath },
   // As the product's processes start: a heap of the same bounds.

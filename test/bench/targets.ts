@@ -1,7 +1,8 @@
 // What the product promises against the bare pipeline, and whether a run kept it.
 import type { Operation } from './load-orders.ts';
 import type { MemoryFigures, OperationFigures } from './summary.ts';
-import type { WebhookFigures } from './webhooks.ts';
+import type { DeliveryFigures } from './webhook-deliveries.ts';
+import type { IsolationFigures } from './webhook-isolation.ts';
 
 export type Verdict = { name: string; value: number; target: string; met: boolean };
 
@@ -64,8 +65,8 @@ export const loginsVerdict = ({ idleMs, stormMs }: { idleMs: number; stormMs: nu
 const maxNeighbours = 2;
 const minDeliveries = 0.5;
 
-/** What bad endpoints do to healthy ones, and what a delivery costs. */
-export const webhookVerdicts = (figures: WebhookFigures): Verdict[] => [
+/** What bad endpoints do to healthy ones. */
+export const isolationVerdicts = (figures: IsolationFigures): Verdict[] => [
   atMost(
     'webhooks beside 150 dead or slow endpoints / alone, p99',
     figures.besideBadMs / figures.aloneMs,
@@ -76,12 +77,15 @@ export const webhookVerdicts = (figures: WebhookFigures): Verdict[] => [
     figures.whileDyingMs / figures.aloneMs,
     maxNeighbours,
   ),
+];
+
+/** What a delivery costs. */
+export const deliveriesVerdict = (figures: DeliveryFigures): Verdict =>
   atLeast(
     'deliveries per CPU second / bare loop',
     figures.perCpuSecond / figures.barePerCpuSecond,
     minDeliveries,
-  ),
-];
+  );
 
 /** Memory of each process of the product: its most, and its growth where there were enough cycles. */
 export const memoryVerdicts = (memory: Record<string, MemoryFigures>): Verdict[] =>

@@ -52,13 +52,12 @@ const attempted = {
   result: { ok: true },
 } as unknown as Attempted;
 
+const nothing = async () => new Map();
+const noting = { noteHealthy: nothing, noteFailures: nothing, notePauses: nothing };
+
 test('attempts that MySQL has not taken yet are bounded: until then nothing new is begun', async (t) => {
   const writing = Promise.withResolvers<void>();
-  const nothing = async () => new Map();
-  const webhooks = {
-    ...{ record: () => writing.promise, noteHealthy: nothing },
-    ...{ noteFailures: nothing, notePauses: nothing },
-  };
+  const webhooks = { ...noting, record: () => writing.promise };
   const recorder = createRecorder({
     webhooks: webhooks as unknown as WebhookStore,
     ...{ clock: { now: () => 0 }, log: silentLog, forget: () => undefined },
@@ -75,7 +74,7 @@ test('attempts that MySQL has not taken yet are bounded: until then nothing new 
 });
 
 test('attempts that MySQL refuses hold nothing up for ever', async (t) => {
-  const webhooks = { record: () => Promise.reject(new Error('gone')) };
+  const webhooks = { ...noting, record: () => Promise.reject(new Error('gone')) };
   const recorder = createRecorder({
     webhooks: webhooks as unknown as WebhookStore,
     ...{ clock: { now: () => 0 }, log: silentLog, forget: () => undefined },
@@ -83,4 +82,32 @@ test('attempts that MySQL refuses hold nothing up for ever', async (t) => {
   const added = Array.from({ length: 300 }, () => recorder.add(endpoint, attempted));
   await Promise.all([Promise.allSettled(added), recorder.caughtUp()]);
   t.pass();
+});
+
+test('what many endpoints that fail are noted with is one statement, so that nobody waits for them', async (t) => {
+  const noted: ReadonlyMap<string, number>[] = [];
+  const written: number[] = [];
+  const webhooks = {
+    ...noting,
+    noteFailures: async (failed: ReadonlyMap<string, number>) => {
+      noted.push(failed);
+      return new Map();
+    },
+    record: async (all: readonly unknown[]) => void written.push(all.length),
+  };
+  const recorder = createRecorder({
+    webhooks: webhooks as unknown as WebhookStore,
+    ...{ clock: { now: () => 0 }, log: silentLog, forget: () => undefined },
+  });
+  const failing = { ...attempted, result: { ok: false, counts: true } } as unknown as Attempted;
+  const of = (accountId: string, result: Attempted) =>
+    recorder.add({ ...endpoint, accountId }, result);
+  await Promise.all([
+    ...Array.from({ length: 150 }, (_, n) => of(`dead ${n % 75}`, failing)),
+    ...[of('mixed', failing), of('mixed', attempted), of('well', attempted)],
+  ]);
+  t.is(noted.length, 1);
+  t.is(noted[0]?.size, 75, 'one that took something is in no trouble');
+  t.is(noted[0]?.get('dead 7'), 2);
+  t.deepEqual(written, [153]);
 });
