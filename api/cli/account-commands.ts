@@ -129,6 +129,20 @@ const price: Command = {
   },
 };
 
+const sharedNumber: Command = {
+  name: 'shared-number',
+  usage: 'ID on|off',
+  about: 'Keeps one account off the shared number, or lets it use it again.',
+  least: 2,
+  run: async ({ client, words: [id = '', state] }) => {
+    if (state !== 'on' && state !== 'off') {
+      throw new CommandError('shared-number: on or off?', exitCodes.usage);
+    }
+    const paused = state === 'off';
+    return shown(await client.post(pathTo`/accounts/${id}/shared-number`, { paused }));
+  },
+};
+
 const capacity: Command = {
   name: 'capacity',
   usage: '',
@@ -168,5 +182,5 @@ export const accountCommands: readonly Command[] = [
   ...[accounts, account, suspend, reinstate],
   booking('credit', 'deposit', 'Books a payment that was received.'),
   booking('adjust', 'adjust', 'Books a correction, up or down.'),
-  ...[price, capacity, review],
+  ...[price, sharedNumber, capacity, review],
 ];

@@ -1,7 +1,7 @@
 // Channels, the platform, messages and the books on the command line.
 import type { Answered } from './client.ts';
 import { CommandError, exitCodes } from './client.ts';
-import { type Command, type Given, type Outcome, pathTo, textOf } from './command.ts';
+import { type Command, type Given, type Outcome, pathTo, textOf, toNumber } from './command.ts';
 import { type Cell, facts, table } from './table.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: answers of our own listener, shown as they are
@@ -157,6 +157,45 @@ const timeline = async ({ client }: Given, id: string): Promise<Outcome> => {
   return { data, text: `${head}\n${table(['AT', 'STEP', 'CHANNEL', 'REASON'], steps)}` };
 };
 
+const price: Command = {
+  name: 'platform price',
+  usage: 'COUNTRY USD|none COST',
+  about: 'Price and cost of a country for everybody; none: not sold.',
+  least: 3,
+  run: async ({ client, words: [country = '', usd = '', cost = ''] }) => {
+    const body = {
+      country,
+      price: usd === 'none' ? null : toNumber(usd, 'USD'),
+      cost: toNumber(cost, 'COST'),
+    };
+    const data = await client.post('/platform/price', body);
+    const one = (data.prices as Row[]).find((each) => each.country === country);
+    return { data, text: table(['COUNTRY', 'USD', 'COST'], [[country, one?.price, one?.cost]]) };
+  },
+};
+
+const channelStates = (channels: Row | null): Cell[][] =>
+  Object.entries(channels ?? {}).map(([name, { status, since }]) => [name, status, null, since]);
+
+const health: Command = {
+  name: 'health',
+  usage: '',
+  about:
+    'Whether the engines answer and the channels send; exit code 1 when sends are not possible.',
+  run: async ({ client }) => {
+    const data = await client.get('/health');
+    const engines = Object.entries(data.checks as Row).map(([name, { status, latency_ms: ms }]) => [
+      ...[name, status, ms, null],
+    ]);
+    const rows = [...engines, ...channelStates(data.channels as Row | null)];
+    return {
+      data,
+      text: table(['WHAT', 'STATE', 'MS', 'SINCE'], rows),
+      ok: data.can_send === true,
+    };
+  },
+};
+
 const message: Command = {
   name: 'message',
   free: true,
@@ -200,5 +239,5 @@ export const platformCommands: readonly Command[] = [
   channels,
   pausing('pause', 'Sends nothing more over a channel, or over one number.'),
   pausing('resume', 'Lets it send again.'),
-  ...[platform, change, countries, guard, message, reconcile],
+  ...[price, platform, change, countries, guard, health, message, reconcile],
 ];

@@ -150,6 +150,18 @@ test.serial('channels, switches, processes, books and messages', async (t) => {
     [1, 'No such message.\n'],
   );
   t.regex((await run('capacity')).out, /nothing/);
+  const health = await run('health');
+  t.is(health.exitCode, 0);
+  t.regex(health.out, /rabbitmq +ok +\d+/);
+  t.regex(health.out, /telegram +ok/);
+  t.regex((await run('platform price DE 0.07 0.05')).out, /DE +0.07 +0.05/);
+  t.regex((await run('platform price DE none 0.05')).out, /DE +- +0.05/);
+  t.is((await run('platform price UK 1 1')).exitCode, 1);
+  t.is((await run('platform price DE 1e3 1')).exitCode, 2);
+  const { accountId: id } = customer;
+  t.regex((await run(`shared-number ${id} off`)).out, /shared number +paused/);
+  t.regex((await run(`shared-number ${id} on`)).out, /shared number +in use/);
+  t.is((await run(`shared-number ${id} maybe`)).exitCode, 2);
 });
 
 test.serial('an order is stopped, countries and the guard are set', async (t) => {

@@ -32,8 +32,11 @@ export const duration = (ms: number): string => {
   return `${Math.floor(ms / size)} ${unit}`;
 };
 
-/** The age of what may not be there, or not be known. */
-export const age = (ms: number | null): string => (ms === null || ms === 0 ? '–' : duration(ms));
+type Aged = { oldest_age_ms: number | null; oldest_age_is_least: boolean };
+
+/** The age of the oldest, which may not be there or not be known; what was kept may not reach back to when it came. */
+export const age = ({ oldest_age_ms: ms, oldest_age_is_least: least }: Aged): string =>
+  ms === null || ms === 0 ? '–' : `${least ? 'over ' : ''}${duration(ms)}`;
 
 /** `12.3 MB` */
 export const megabytes = (bytes: number): string => `${precise.format(bytes / 1_000_000)} MB`;

@@ -35,6 +35,7 @@ export type SeenQueue = {
   dead: number;
   consumers: number;
   oldest_age_ms: number | null;
+  oldest_age_is_least: boolean;
 };
 
 export type SeenChannel = {

@@ -2,7 +2,7 @@
 
 import { jobs } from '../../../lib/jobs.ts';
 import { minute, second } from '../../../lib/kernel/clock.ts';
-import { count, counted, duration, momentText } from './format.ts';
+import { age as ageOf, count, counted, duration, momentText } from './format.ts';
 import { ofPlatform } from './platform-problems.ts';
 import type {
   Problem,
@@ -140,7 +140,7 @@ const ofBacklog = (snapshot: Snapshot, queue: SeenQueue): Problem[] => {
   const parts = [
     ...(ready > 0 ? [`${counted(ready, 'job waits', 'jobs wait')}`] : []),
     ...(retrying > 0 ? [`${counted(retrying, 'job waits', 'jobs wait')} for another try`] : []),
-    ...(age !== null && ready + retrying > 0 ? [`oldest ${duration(age)}`] : []),
+    ...(age !== null && ready > 0 ? [`oldest ${ageOf(queue)}`] : []),
   ];
   return [
     {

@@ -29,7 +29,7 @@ export const queueTable = (items: readonly Queue[]): Html =>
         cell: ({ job }) => html`<a href="/ops/queues/${job}">${job}</a>`,
       },
       { head: 'Waiting', figures: true, cell: ({ ready }) => count(ready) },
-      { head: 'Oldest', figures: true, cell: (one) => age(one.oldest_age_ms) },
+      { head: 'Oldest', figures: true, cell: (one) => age(one) },
       { head: 'In hand', figures: true, cell: ({ unacked }) => figure(unacked) },
       { head: 'Retrying', figures: true, cell: (one) => count(waitingOf(one)) },
       { head: 'Dead', figures: true, cell: deadOf },
@@ -74,7 +74,7 @@ const rung = ({ seconds, ready }: Queue['waiting'][number]): string =>
 
 const queueFacts = (queue: Queue): Html => html`<dl class="figures">
 ${tile('Waiting', count(queue.ready), queue.again > 0 ? `${count(queue.again)} not for the first time` : '')}
-${tile('Oldest', age(queue.oldest_age_ms))}
+${tile('Oldest', age(queue))}
 ${tile('In hand', figure(queue.unacked))}
 ${tile(
   'Retrying',
