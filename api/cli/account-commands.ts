@@ -178,9 +178,31 @@ const review: Command = {
   },
 };
 
+const payments: Command = {
+  name: 'payments',
+  usage: '',
+  about: 'Payments received for no known account, the oldest first: to be claimed for one.',
+  run: async ({ client }) => {
+    const data = await client.get('/payments');
+    const rows = itemsOf(data).map((one): Cell[] => [
+      ...[one.payment, one.named, one.amount, one.received_at],
+    ]);
+    return { data, text: table(['PAYMENT', 'NAMED', 'USD', 'RECEIVED'], rows) };
+  },
+};
+
+const claim: Command = {
+  name: 'claim',
+  usage: 'PAYMENT ID',
+  about: 'Books a payment that was received for no known account to this one.',
+  least: 2,
+  run: async ({ client, words: [payment = '', account = ''] }) =>
+    shown(await client.post(pathTo`/payments/${payment}/claim`, { account })),
+};
+
 export const accountCommands: readonly Command[] = [
   ...[accounts, account, suspend, reinstate],
   booking('credit', 'deposit', 'Books a payment that was received.'),
   booking('adjust', 'adjust', 'Books a correction, up or down.'),
-  ...[price, sharedNumber, capacity, review],
+  ...[payments, claim, price, sharedNumber, capacity, review],
 ];

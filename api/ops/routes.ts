@@ -7,6 +7,7 @@ import { channelRoutes } from './routes/channels.ts';
 import { deadRoutes } from './routes/dead.ts';
 import { messageRoutes } from './routes/messages.ts';
 import { overviewRoutes } from './routes/overview.ts';
+import { paymentRoutes } from './routes/payments.ts';
 import { platformRoutes } from './routes/platform.ts';
 import { probeRoutes } from './routes/probes.ts';
 import { queueRoutes } from './routes/queues.ts';
@@ -17,6 +18,7 @@ export const opsRoutes: readonly OpsRoute[] = [
   ...deadRoutes,
   ...channelRoutes,
   ...accountRoutes,
+  ...paymentRoutes,
   ...platformRoutes,
   ...messageRoutes,
   ...auditRoutes,

@@ -107,7 +107,7 @@ const payments = {
     SELECT p.account_id, CONCAT('reversal ', r.name) AS detail
     FROM payment_reversals r JOIN payments p ON p.intent = r.intent LEFT JOIN ledger l
       ON l.account_id = p.account_id AND l.reference = CONCAT('adjust:', r.name)
-    WHERE p.account_id IS NOT NULL AND r.received_at < :through
+    WHERE p.account_id IS NOT NULL AND r.amount_micros <> 0 AND r.received_at < :through
       AND (l.seq IS NULL OR l.amount_micros <> -r.amount_micros)`,
   'every deposit by checkout was received': `
     SELECT l.account_id, l.reference AS detail FROM ledger l

@@ -6,6 +6,7 @@ import {
   type Payments,
   PaymentsUnavailable,
   type Reversal,
+  type Undone,
   UnsignedPayment,
 } from '../channels/payments.ts';
 import type { Clock } from '../kernel/clock.ts';
@@ -81,6 +82,19 @@ const takeBack = async (deps: DepositDeps, { id: name, ...reversal }: Reversal) 
   return 'unclaimed';
 };
 
+/** What a refund took is given back when it failed; one that was not told of yet never takes any. */
+const giveBack = async (deps: DepositDeps, { id, intent }: Undone): Promise<Inbound> => {
+  const at = deps.clock.now();
+  const note = 'Refund failed';
+  const taken = await deps.payers.endReversal({ name: id, intent, note, at });
+  if (taken <= 0) return 'ignored';
+  const name = `${id}:failed`;
+  await deps.payers.keepReversal({ name, intent, amountMicros: -taken, note, at });
+  const booked = await bookReversals(deps, intent);
+  deps.log.warn({ reversal: id, amount_micros: taken }, 'a refund failed: the money is back');
+  return booked > 0 ? 'booked' : 'unclaimed';
+};
+
 /** Keeps the payment and books it; money for nobody we know is kept, and the books show it until it is claimed. */
 const book = async (deps: DepositDeps, { id: name, ...payment }: Payment): Promise<Inbound> => {
   const { accountId: account, amountMicros, intent } = payment;
@@ -103,6 +117,8 @@ const takeNews = async (deps: DepositDeps, news: PaymentNews | undefined): Promi
       return book(deps, news);
     case 'reversal':
       return takeBack(deps, news);
+    case 'undone':
+      return giveBack(deps, news);
     case 'unusable':
       deps.log.error({ payment: news.id, reason: news.reason }, 'money that cannot be booked');
       return 'unusable';
@@ -129,11 +145,15 @@ export const takePayment = async (
   }
 };
 
-/** Books a payment that came for no account we know to the one it was meant for. @throws NOT_FOUND */
+/**
+ * Books a payment that came for no account we know to the one it was meant for; asked again, it is booked once.
+ * @throws NOT_FOUND when there is no such account, or no such payment for nobody
+ */
 export const claimPayment = async (
-  deps: Booking,
+  deps: Booking & Pick<DepositDeps, 'accounts'>,
   { name, accountId }: { name: string; accountId: string },
 ): Promise<void> => {
+  if (!(await deps.accounts.find(accountId))) throw fail('NOT_FOUND');
   const payment = await deps.payers.assign(name, accountId);
   if (payment === undefined) throw fail('NOT_FOUND');
   const { amountMicros, intent } = payment;

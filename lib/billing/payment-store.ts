@@ -52,18 +52,47 @@ export const createPaymentStore = (db: Database) => ({
       .ignore();
   },
 
+  /**
+   * A taking back came to nothing. Answers how much was kept for it; one that is not known is kept as nothing, so that
+   * late news of it takes nothing any more.
+   */
+  endReversal: async (given: Omit<ReceivedReversal, 'amountMicros'>): Promise<number> => {
+    const { name, intent, note, at } = given;
+    await db('payment_reversals')
+      .insert({ name, intent, amount_micros: 0, note, received_at: at })
+      .onConflict()
+      .ignore();
+    const row = await db<Row>('payment_reversals').where({ name }).first('amount_micros');
+    return Number(row?.amount_micros ?? 0);
+  },
+
   /** What was taken back of the payment behind a transfer, if it is one of an account we know. */
   reversalsOf: async (intent: string): Promise<OwnedReversal[]> => {
     const rows = await db<Row>('payment_reversals as r')
       .join('payments as p', 'p.intent', 'r.intent')
       .where('r.intent', intent)
       .whereNotNull('p.account_id')
+      .where('r.amount_micros', '<>', 0)
       .select('p.account_id', 'r.name', 'r.amount_micros', 'r.note');
     return rows.map((row) => ({
       accountId: idText(row.account_id as Buffer),
       name: String(row.name),
       amountMicros: Number(row.amount_micros),
       note: String(row.note),
+    }));
+  },
+
+  /** Payments for nobody we know, the oldest first. */
+  unclaimed: async (limit: number) => {
+    const rows = await db<Row>('payments')
+      .whereNull('account_id')
+      .orderBy('received_at')
+      .limit(limit);
+    return rows.map((row) => ({
+      name: String(row.name),
+      account: String(row.account),
+      amountMicros: Number(row.amount_micros),
+      at: Number(row.received_at),
     }));
   },
 

@@ -22,10 +22,13 @@ export type Reversal = {
   note: string;
 };
 
+/** A refund that came to nothing: what it took back, if it was told to have taken any, is there again. */
+export type Undone = { kind: 'undone'; id: string; intent: string };
+
 /** About money, and nothing that can be booked: people have to look. */
 export type Unusable = { kind: 'unusable'; id: string; reason: string };
 
-export type PaymentNews = Payment | Reversal | Unusable;
+export type PaymentNews = Payment | Reversal | Undone | Unusable;
 
 export type Payments = {
   /** @throws PaymentsUnavailable */
@@ -89,11 +92,12 @@ const reversalIn = (taken: Taken, note: string, name = taken.id, sign = 1): Paym
 };
 
 const refundIn = (refund: Stripe.Refund): PaymentNews | undefined => {
-  if (refund.status === 'succeeded') return reversalIn(refund, 'Payment refunded');
-  // Whether it had been booked, and what became of the money, is for people to find out.
-  if (refund.status === 'failed')
-    return { kind: 'unusable', id: refund.id, reason: 'a refund that failed' };
-  return undefined;
+  const { id, status } = refund;
+  if (status === 'succeeded') return reversalIn(refund, 'Payment refunded');
+  const intent = idOf(refund.payment_intent);
+  // It may fail after it succeeded (docs.stripe.com/refunds): the bank sends the money back.
+  if ((status !== 'failed' && status !== 'canceled') || intent === null) return undefined;
+  return { kind: 'undone', id, intent };
 };
 
 /** What the types that concern money tell; a payment and a refund are told by several. */

@@ -127,6 +127,29 @@ test('names as long as Stripe’s may be are booked', async (t) => {
   t.is(await balanceOf(customer), 20);
 });
 
+test('a refund that fails later gives back what it took, whatever is told first', async (t) => {
+  const customer = await stack.customer({ money: 0 });
+  const late = course(customer.accountId);
+  const steps: [News, number][] = [
+    [late.paid, 20],
+    [late.refunded, 15],
+    [late.failed, 20],
+    [late.refunded, 20],
+  ];
+  for (const [news, expected] of steps) {
+    for (let time = 0; time < 2; time++) t.is(await tell(news), 200);
+    t.is(await balanceOf(customer), expected, news.type);
+  }
+  const early = course(customer.accountId);
+  for (const news of [early.failed, early.refunded, early.paid]) t.is(await tell(news), 200);
+  t.is(await balanceOf(customer), 40, 'a refund that is known to have failed takes nothing');
+  const crowd = course(customer.accountId);
+  const all = [crowd.paid, crowd.refunded, crowd.failed];
+  await Promise.all([...all, ...all, ...all].map(tell));
+  t.is(await balanceOf(customer), 60);
+  t.deepEqual(await books(customer), []);
+});
+
 test('money in another currency, and refunds that failed, change nothing', async (t) => {
   const customer = await stack.customer({ money: 0 });
   const { inEuro, failed } = course(customer.accountId);

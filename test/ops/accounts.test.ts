@@ -1,5 +1,6 @@
 // Accounts, the platform and messages over the ops listener: found, looked at, changed, and every change on record.
 import test, { type ExecutionContext } from 'ava';
+import { newId } from '../../lib/kernel/ids.ts';
 import { andHeard } from '../support/heard.ts';
 import { type Ops, startOps } from '../support/ops.ts';
 import { type Customer, eventually, type Stack, startStack } from '../support/stack.ts';
@@ -85,6 +86,44 @@ test.serial('suspended everywhere within a second, and taken back', async (t) =>
   t.is((await customer.live.send(stack.phone().number)).status, 200);
   t.is((await ops.post(pathOf('/suspend'), {})).status, 400);
 });
+
+test.serial(
+  'a payment for nobody we know is shown, and booked to the account it is claimed for',
+  async (t) => {
+    const [stray, foreign] = [newId(), newId()].map((id) => `cs_${id}`) as [string, string];
+    for (const [name, at] of [
+      [stray, 1],
+      [foreign, 2],
+    ] as const) {
+      const kept = { name, account: 'user_42', accountId: null, amountMicros: 7_500_000 };
+      await stack.api.payers.keep({ ...kept, intent: null, at });
+    }
+    const shown = (await ops.get('/ops/api/payments')).data;
+    t.deepEqual(shown.items[0], {
+      ...{ payment: stray, named: 'user_42', amount: 7.5, received_at: '1970-01-01T00:00:00.001Z' },
+    });
+    const mine = await stack.customer({ money: 0 });
+    const claim = (name: string, account: string) =>
+      ops.post(`/ops/api/payments/${name}/claim`, { account });
+    t.is((await claim(stray, newId())).status, 404, 'nobody of that name');
+    t.is((await claim('cs_none', mine.accountId)).status, 404);
+    for (const _ of ['once', 'again']) {
+      t.is((await claim(stray, mine.accountId)).data.balance, 7.5);
+      t.like(await lastAct(), {
+        action: 'payment.claim',
+        detail: { payment: stray },
+        status: 'done',
+      });
+    }
+    t.is((await claim(stray, customer.accountId)).status, 404, 'it is somebody’s');
+    const left = (await ops.get('/ops/api/payments')).data.items as { payment: string }[];
+    t.deepEqual(
+      left.map(({ payment }) => payment),
+      [foreign],
+    );
+    t.is((await claim(foreign, mine.accountId)).data.balance, 15);
+  },
+);
 
 test.serial('credit and corrections are booked once under one reference', async (t) => {
   const body = { amount: 12.5, reference: 'bank-1', note: 'Wire' };

@@ -224,6 +224,8 @@ test.serial('help, and what is not understood', async (t) => {
     'purge',
     'credit',
     'suspend',
+    'payments',
+    'claim',
     'channels',
     'message',
     'reconcile',

@@ -18,7 +18,7 @@ const actions = [
     'channel.resume',
     'account.suspend',
   ],
-  ...['account.reinstate', 'account.deposit', 'account.adjust', 'account.price'],
+  ...['account.reinstate', 'account.deposit', 'account.adjust', 'payment.claim', 'account.price'],
   ...['account.shared_number', 'account.capacity', 'platform.pause', 'platform.resume'],
   ...['platform.countries', 'platform.guard', 'platform.price'],
 ];
