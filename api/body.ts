@@ -7,7 +7,7 @@ import { fail, invalid } from '../lib/kernel/errors.ts';
 import type { RequestState } from './context.ts';
 import type { Context } from './envelope.ts';
 
-const maxJsonBytes = 64 * 1024;
+export const maxJsonBytes = 64 * 1024;
 
 type BodyError = { status?: unknown; type?: unknown };
 

@@ -26,7 +26,8 @@ export type RequestState = {
 
 const acceptable = /^[A-Za-z0-9._-]{1,64}$/;
 
-const requestIdOf = (header: string): string => (acceptable.test(header) ? header : newId());
+/** The caller's id of the request when it is one, else a new one. */
+export const requestIdOf = (header: string): string => (acceptable.test(header) ? header : newId());
 
 export type Deps = {
   log: Log;

@@ -1,5 +1,6 @@
 // Serves the API on its port.
 import type { ApiApp } from '../lib/app.ts';
+import { createDoor } from './door.ts';
 import { routes, serveDocs } from './routes.ts';
 import { drainMsOf, type Listening, serve } from './serve.ts';
 import { createServer } from './server.ts';
@@ -10,5 +11,9 @@ export type { Listening };
 export const listen = (app: ApiApp): Promise<Listening> => {
   const { port, host } = app.config;
   const koa = createServer(app, routes, serveDocs);
-  return serve(koa.callback(), { port, host, drainMs: drainMsOf(app.config) });
+  return serve(createDoor(app, routes, koa.callback()), {
+    port,
+    host,
+    drainMs: drainMsOf(app.config),
+  });
 };

@@ -89,7 +89,11 @@ const serveInTurn = (app: ApiApp, route: JsonRoute, lobby: Lobby) => {
     // By the next tick a body that came with its head is here.
     await Promise.resolve();
     if (!ctx.req.complete) await jsonBody(ctx as never, () => Promise.resolve());
-    await lobby.enter(() => serve(ctx));
+    await lobby.enter(async () => {
+      // Nobody hears the answer.
+      if (ctx.req.socket.destroyed) throw fail('SERVICE_UNAVAILABLE');
+      await serve(ctx);
+    });
   };
 };
 

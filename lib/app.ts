@@ -143,7 +143,8 @@ export const createApiApp = async (options: AppOptions) => {
       await keyUses.stop();
       await Promise.all([recovery.drain(), statuses.drain()]);
       await house.close();
-      await Promise.all([entrance.turnstileHttp.close(), entrance.passwords.close()]);
+      entrance.passwords.close();
+      await entrance.turnstileHttp.close();
       await managing.managementHttp.close();
     },
   };

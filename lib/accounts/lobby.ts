@@ -1,73 +1,62 @@
-// Where work waits for a place: so much at once, so much waiting, and whoever does not fit in is turned away cheaply.
+// Where work waits for a place: so much at once, so much waiting and for so long, and whoever does not fit in is turned away.
 import { randomInt } from 'node:crypto';
-import { fail } from '../kernel/errors.ts';
+import { fail, type ServiceError } from '../kernel/errors.ts';
 
 /** Not all who are turned away at once come back at once. */
 const [retryFrom, retryTo] = [2, 5];
-/** A hundred who are turned away at once are told in this many at a time: what else there is to do goes in between. */
-const turnedAwayPerTurn = 4;
+/** Who has waited for longer is told to come back: many clients do not wait for much more, and begin anew. */
+const waitMs = 8_000;
+
+/** What whoever is turned away is told. */
+export const turnedAway = (): ServiceError =>
+  fail('SERVICE_UNAVAILABLE', { retry_after_seconds: randomInt(retryFrom, retryTo + 1) });
 
 export type Lobby = {
   /**
    * Runs the work once there is a place for it, in the order of arrival.
-   * @throws SERVICE_UNAVAILABLE when too many wait already
+   * @throws SERVICE_UNAVAILABLE when too many wait already, or when its turn came too late
    */
   enter<T>(work: () => Promise<T>): Promise<T>;
+  /** Whether whoever came now would be turned away. */
+  isFull(): boolean;
   /** How many wait. */
   waiting(): number;
 };
 
-/** Lets callers go on, so many in each turn of the event loop. */
-const createTurns = (perTurn: number) => {
-  const waiting: (() => void)[] = [];
-  const turn = (): void => {
-    for (const go of waiting.splice(0, perTurn)) go();
-    if (waiting.length > 0) setImmediate(turn);
-  };
-  return (): Promise<void> =>
-    new Promise((resolve) => {
-      if (waiting.push(resolve) === 1) setImmediate(turn);
-    });
-};
+type Waiting = { since: number; go(): void; leave(error: ServiceError): void };
 
-/**
- * A lobby in which `atOnce` pieces of work run and `waitingMax` wait. While others wait, a place
- * rests `rest` times as long as its last piece took: at 1 they take half of the time at most, however many they are.
- */
-export const createLobby = (atOnce: number, waitingMax: number, { rest = 0 } = {}): Lobby => {
+/** A lobby in which `atOnce` pieces of work run and `waitingMax` wait. */
+export const createLobby = (atOnce: number, waitingMax: number): Lobby => {
   let running = 0;
-  const waiting: (() => void)[] = [];
-  const turned = createTurns(turnedAwayPerTurn);
+  const waiting: Waiting[] = [];
+  const isFull = (): boolean => running >= atOnce && waiting.length >= waitingMax;
 
   const place = async (): Promise<void> => {
-    if (running < atOnce) {
-      running++;
-      return;
-    }
-    if (waiting.length >= waitingMax) {
-      await turned();
-      throw fail('SERVICE_UNAVAILABLE', { retry_after_seconds: randomInt(retryFrom, retryTo + 1) });
-    }
+    if (isFull()) throw turnedAway();
+    if (running < atOnce) running++;
     // Whoever leaves hands its place over.
-    await new Promise<void>((resolve) => waiting.push(resolve));
+    else
+      await new Promise<void>((go, leave) => waiting.push({ since: performance.now(), go, leave }));
   };
 
-  const leave = (): void => {
-    const next = waiting.shift();
-    if (next) next();
-    else running--;
+  const next = (): void => {
+    const first = waiting.shift();
+    if (!first) running--;
+    else if (performance.now() - first.since <= waitMs) first.go();
+    else {
+      first.leave(turnedAway());
+      next();
+    }
   };
 
   return {
+    isFull,
     enter: async (work) => {
       await place();
-      const startedAt = performance.now();
       try {
         return await work();
       } finally {
-        const pause = waiting.length > 0 ? rest * (performance.now() - startedAt) : 0;
-        if (pause > 0) setTimeout(leave, pause);
-        else leave();
+        next();
       }
     },
     waiting: () => waiting.length,

@@ -1,4 +1,4 @@
-// The lobby before logins: who is let in when, who is turned away, and that turning away leaves room for the rest.
+// The lobby before logins: who is let in when, and who is turned away.
 import test from 'ava';
 import sinon from 'sinon';
 import { createLobby } from '../../lib/accounts/lobby.ts';
@@ -66,49 +66,29 @@ test.serial(
   },
 );
 
-test.serial('between those who are turned away the event loop goes on', async (t) => {
-  const lobby = createLobby(1, 0);
-  const { work } = createWork();
-  void lobby.enter(work(0));
-  let told = 0;
-  const refused = Array.from({ length: 100 }, () =>
-    lobby.enter(work(1)).catch(() => {
-      told += 1;
-    }),
-  );
-  const seen: number[] = [];
-  while (told < 100) {
-    await turn();
-    seen.push(told);
-  }
-  await Promise.all(refused);
-  const steps = seen.map((count, at) => count - (seen[at - 1] ?? 0));
-  t.true(Math.max(...steps) <= 4, `${steps}`);
-});
-
 test.serial(
-  'while others wait a place rests behind its work, and what is done is told at once',
+  'whoever waited too long is told to come back, and the next has the place',
   async (t) => {
-    const clock = sinon.useFakeTimers({ toFake: ['setTimeout', 'performance'] });
+    const clock = sinon.useFakeTimers({ toFake: ['performance'] });
     t.teardown(() => clock.restore());
-    const lobby = createLobby(1, 3, { rest: 1 });
+    const lobby = createLobby(1, 3);
     const { begun, work, end } = createWork();
-    const all = [1, 2].map((name) => lobby.enter(work(name)));
+    const first = lobby.enter(work(1));
+    const late = [lobby.enter(work(2)), lobby.enter(work(3))];
     await turn();
-    clock.tick(40);
+    clock.tick(7_000);
+    const fourth = lobby.enter(work(4));
+    t.true(lobby.isFull());
+    clock.tick(2_000);
     end(1);
-    t.is(await all[0], 1);
-    clock.tick(39);
+    for (const one of await Promise.allSettled(late)) {
+      t.is((one as PromiseRejectedResult).reason.code, 'SERVICE_UNAVAILABLE');
+    }
     await turn();
-    t.deepEqual(begun, [1]);
-    clock.tick(1);
-    await turn();
-    t.deepEqual(begun, [1, 2]);
-    end(2);
-    await all[1];
-    void lobby.enter(work(3));
-    await turn();
-    t.deepEqual(begun, [1, 2, 3], 'nobody waited: nobody has to');
-    end(3);
+    t.deepEqual(begun, [1, 4]);
+    t.false(lobby.isFull());
+    end(4);
+    t.deepEqual(await Promise.all([first, fourth]), [1, 4]);
+    t.is(await lobby.enter(() => Promise.resolve('next')), 'next');
   },
 );

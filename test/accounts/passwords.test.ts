@@ -1,8 +1,14 @@
-// Passwords: bounded hashing, equal work for unknown accounts, renewal of old parameters, and what is refused.
+// Passwords: bounded hashing in a process that may die, renewal of old parameters, and what is refused.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { getPriority } from 'node:os';
 import { hash } from '@node-rs/argon2';
 import test from 'ava';
+import { createHasher, startHashing } from '../../lib/accounts/hasher.ts';
 import { requireGoodPassword } from '../../lib/accounts/password-policy.ts';
 import { createPasswords } from '../../lib/accounts/passwords.ts';
+import { eventually } from '../support/stack.ts';
 
 test('a password matches its own hash and no other', async (t) => {
   const passwords = createPasswords();
@@ -22,14 +28,81 @@ test('a hash of other parameters is renewed when its password was right', async 
 });
 
 test('64 wait for a hash; the next is told to come back', async (t) => {
-  const passwords = createPasswords();
-  const stored = await passwords.hash('one of many');
-  const all = await Promise.allSettled(
-    Array.from({ length: 70 }, () => passwords.check(stored, 'one of many')),
+  const never = new Promise<never>(() => undefined);
+  const passwords = createPasswords({ run: () => never, close: () => undefined });
+  for (let waiting = 0; waiting < 65; waiting++) void passwords.check('stored', 'one of many');
+  t.is(passwords.waiting(), 64);
+  await t.throwsAsync(passwords.check('stored', 'one of many'), { code: 'SERVICE_UNAVAILABLE' });
+});
+
+/** A hasher, and the processes it has started. */
+const watched = () => {
+  const started: ChildProcess[] = [];
+  const hasher = createHasher(() => {
+    const child = startHashing();
+    started.push(child);
+    return child;
+  });
+  return { started, hasher };
+};
+
+test('a hash whose process dies is refused, and another process makes the next', async (t) => {
+  const { started, hasher } = watched();
+  t.teardown(hasher.close);
+  const stored = await hasher.run('hash', 'one of many');
+  const cut = hasher.run('hash', 'another one');
+  started[0]?.kill('SIGKILL');
+  const { extras } = (await t.throwsAsync(cut, { code: 'SERVICE_UNAVAILABLE' })) as never;
+  t.like(extras, { retry_after_seconds: 1 });
+  t.true(await hasher.run('verify', { against: stored, password: 'one of many' }));
+  t.is(started.length, 2);
+  // Killed between two hashes, it is not even noticed.
+  started[1]?.kill('SIGKILL');
+  await once(started[1] as ChildProcess, 'exit');
+  t.true(await hasher.run('verify', { against: stored, password: 'one of many' }));
+});
+
+test('what cannot be hashed is an error, and the process goes on', async (t) => {
+  const { started, hasher } = watched();
+  t.teardown(hasher.close);
+  await t.throwsAsync(hasher.run('verify', { against: 'no hash', password: 'x' }));
+  t.false(await hasher.run('verify', { against: await hasher.run('hash', 'y'), password: 'x' }));
+  t.is(started.length, 1);
+});
+
+test('the process that hashes yields to all others and knows no secret', async (t) => {
+  const { started, hasher } = watched();
+  t.teardown(hasher.close);
+  await hasher.run('hash', 'one of many');
+  const pid = started[0]?.pid ?? 0;
+  t.true(getPriority(pid) > getPriority());
+  if (process.platform !== 'linux') return;
+  const environment = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').filter(Boolean);
+  t.deepEqual(
+    environment.filter((each) => !each.startsWith('NODE_CHANNEL_')),
+    [],
   );
-  const refused = all.filter(({ status }) => status === 'rejected') as PromiseRejectedResult[];
-  t.is(refused.length, 70 - 65);
-  for (const { reason } of refused) t.like(reason, { code: 'SERVICE_UNAVAILABLE' });
+});
+
+test('a process that hashes ends with whoever started it', async (t) => {
+  const program = `
+    import { createHasher, startHashing } from ${JSON.stringify(import.meta.resolve('../../lib/accounts/hasher.ts'))};
+    const child = startHashing();
+    await createHasher(() => child).run('hash', 'one of many');
+    console.log(child.pid);
+    setInterval(() => undefined, 1_000);`;
+  const parent = spawn(process.execPath, ['--input-type=module', '-e', program]);
+  const [pid] = await once(parent.stdout, 'data');
+  parent.kill('SIGKILL');
+  await eventually(t, () => {
+    try {
+      process.kill(Number(pid), 0);
+      return undefined;
+    } catch {
+      return true;
+    }
+  });
+  t.pass();
 });
 
 const refused = async (password: string, company: string | null = null): Promise<boolean> => {

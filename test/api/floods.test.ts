@@ -74,11 +74,48 @@ test.serial('a storm of logins waits unread, and who does not fit in is turned a
   for (const { answer } of refused) {
     t.is(answer.error.code, 'SERVICE_UNAVAILABLE');
     t.regex(String(answer.headers.get('retry-after')), /^[2-5]$/);
+    t.is(answer.headers.get('x-request-id'), String(answer.error.request_id));
+    t.is(answer.headers.get('cache-control'), 'no-store');
   }
   const tried = answers.filter(({ answer }) => answer.status === 401 || answer.status === 429);
   t.is(tried.length + refused.length, 120);
   t.is(taken.callCount, tried.length, 'nothing was done for the refused');
   t.true(looked.callCount <= tried.length);
+});
+
+/** The head and the body of a login. */
+const loginOver = (t: ExecutionContext, email: string, more: Record<string, string> = {}): Half => {
+  const body = JSON.stringify({ email, password: 'not a password' });
+  const headers = { 'Content-Type': 'application/json', ...more };
+  const half = begin(t, '/v1/clients/login', { 'Content-Length': `${body.length}`, ...headers });
+  half.socket.write(body.slice(1));
+  return half;
+};
+
+test.serial('logins whose clients are gone cost nothing when their turn comes', async (t) => {
+  const { passwords, throttle, accounts } = stack.api;
+  const held = holdNext(accounts, 'findByEmail');
+  const first = logIn('held1@tessera.example');
+  await held.reached;
+  const again = holdNext(accounts, 'findByEmail');
+  const second = logIn('held2@tessera.example');
+  await again.reached;
+  const taken = sinon.spy(throttle, 'attempting');
+  t.teardown(() => sinon.restore());
+  const gone = Array.from({ length: 64 }, (_, n) => loginOver(t, `gone${n}@tessera.example`));
+  await eventually(t, () => (passwords.logins.isFull() ? true : undefined));
+  const large = loginOver(t, 'large@tessera.example', { 'Content-Length': '70000' });
+  const said = await eventually(t, () => large.said() || undefined, 3_000);
+  t.regex(said, /^HTTP\/1.1 413/, 'what is wrong is not read past');
+  for (const { socket } of gone) socket.resetAndDestroy();
+  // Behind these the ends of those are heard.
+  for (let round = 0; round < 3; round++) await stack.anybody.get('/health');
+  held.release();
+  again.release();
+  t.deepEqual([(await first).status, (await second).status], [401, 401]);
+  await eventually(t, () => (passwords.logins.waiting() === 0 ? true : undefined));
+  t.is(taken.callCount, 0);
+  t.is((await logIn('next@tessera.example')).status, 401);
 });
 
 test.serial('all sending routes share one bound, which ends with the sends', async (t) => {

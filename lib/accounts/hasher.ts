@@ -1,0 +1,108 @@
+// Hashing in a process of its own: it yields to everything else on the machine, and may die without harm.
+import { type ChildProcess, fork } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { setPriority } from 'node:os';
+import { fail } from '../kernel/errors.ts';
+import type { Hashing, HashingAnswer, HashingTask } from './hashing.ts';
+
+const program = new URL('./hashing.ts', import.meta.url);
+const idleMs = 30_000;
+/** A hash takes 20 ms of a free core; without one it may take long, but not for ever. */
+const taskMs = 20_000;
+/** About a tenth of a contended core: sends hardly notice, and people still get in when there is no free core at all. */
+const niceness = 10;
+
+export type Hasher = {
+  /**
+   * One task at a time.
+   * @throws SERVICE_UNAVAILABLE when the process ends before it answers; Error when the task itself fails
+   */
+  run<Name extends keyof Hashing>(name: Name, given: Hashing[Name][0]): Promise<Hashing[Name][1]>;
+  /** Ends the process. */
+  close(): void;
+};
+
+/** What sends codes goes first, also where Linux gives each session its share of a core (sched_autogroup). */
+const yieldToAll = (pid: number): void => {
+  try {
+    setPriority(pid, niceness);
+    writeFileSync(`/proc/${pid}/autogroup`, String(niceness));
+  } catch {
+    // It has ended, or this system has no such groups.
+  }
+};
+
+/** Starts the process. */
+export const startHashing = (): ChildProcess => {
+  const child = fork(program, {
+    // A session, so a group, of its own; no secret of ours; Argon2's memory is outside of the heap.
+    ...{ detached: true, env: {}, execArgv: ['--max-old-space-size=24'] },
+    ...{ serialization: 'advanced', stdio: ['ignore', 'ignore', 'inherit', 'ipc'] },
+  });
+  if (child.pid !== undefined) yieldToAll(child.pid);
+  child.unref();
+  return child;
+};
+
+const ended = (how: unknown) =>
+  fail(
+    'SERVICE_UNAVAILABLE',
+    { retry_after_seconds: 1 },
+    { cause: new Error(`The process that hashes ended: ${how}.`) },
+  );
+
+/** Gives the process a task; whoever waits for its answer keeps this process alive, an idle child does not. */
+const ask = (child: ChildProcess, task: HashingTask): Promise<unknown> =>
+  new Promise((resolve, reject) => {
+    const settle = (act: () => void): void => {
+      clearTimeout(late);
+      child.off('message', onAnswer).off('exit', onExit).off('error', onError);
+      child.unref();
+      child.channel?.unref();
+      act();
+    };
+    const onAnswer = (said: HashingAnswer): void =>
+      settle(() => ('result' in said ? resolve(said.result) : reject(new Error(said.failed))));
+    const onExit = (code: number | null, signal: string | null): void =>
+      settle(() => reject(ended(signal ?? `code ${code}`)));
+    const onError = (error: Error): void => settle(() => reject(ended(error.message)));
+    const late = setTimeout(() => child.kill('SIGKILL'), taskMs);
+    child.on('message', onAnswer).on('exit', onExit).on('error', onError);
+    child.ref();
+    child.channel?.ref();
+    child.send(task, (error) => error && onError(error));
+  });
+
+/** The process is there from the first task until half a minute after the last. */
+export const createHasher = (start: () => ChildProcess = startHashing): Hasher => {
+  let child: ChildProcess | undefined;
+  let idle: NodeJS.Timeout | undefined;
+
+  const close = (): void => {
+    clearTimeout(idle);
+    child?.kill('SIGKILL');
+    child = undefined;
+  };
+
+  const open = (): ChildProcess => {
+    const started = start();
+    const gone = (): void => {
+      if (child === started) child = undefined;
+    };
+    started.once('exit', gone).on('error', gone);
+    return started;
+  };
+
+  return {
+    close,
+    run: async (name, given) => {
+      clearTimeout(idle);
+      child ??= open();
+      try {
+        return (await ask(child, { name, given } as HashingTask)) as never;
+      } finally {
+        idle = setTimeout(close, idleMs).unref();
+      }
+    },
+  };
+};
