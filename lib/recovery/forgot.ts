@@ -15,7 +15,7 @@ import { sendOtp } from '../otp/send.ts';
 import { type VerifyDeps, verifyOtp } from '../otp/verify.ts';
 import { type PasswordDeps, setPassword } from '../security/password.ts';
 
-export type RecoveryDeps = Omit<PasswordDeps, 'throttle'> & {
+export type RecoveryDeps = PasswordDeps & {
   reads: ReadLimiter;
   sends: SendDeps;
   verifies: VerifyDeps;
@@ -125,6 +125,7 @@ export const createRecovery = (deps: RecoveryDeps): Recovery => {
       await verify(email, account?.phone ?? nobody, code);
       if (!account) throw fail('INVALID_CODE');
       await setPassword(deps, { accountId: account.id, hash, except: undefined });
+      await deps.throttle.forget({ email: emailKey(email), source });
     },
     drain: async () => {
       await Promise.all(sending);

@@ -58,8 +58,10 @@ export type Throttle = {
    * @throws RATE_LIMIT_EXCEEDED; RedisUnavailable, since no limit is skipped; whatever `prove` throws
    */
   attempting<T>(attempt: Attempt, prove: () => Promise<T>): Promise<T>;
-  /** The attempt succeeded: it counts nowhere, and the row of failures ends. */
+  /** The attempt succeeded: it counts nowhere, and the row of failures ends. Never throws: what it proved stands. */
   clear(attempt: Attempt): Promise<void>;
+  /** The address has a new password: what was guessed at the old one keeps its owner out no longer. Never throws. */
+  forget(attempt: Attempt): Promise<void>;
   /**
    * The same for a guess of somebody who is in already. A right one ends the count of its kind.
    * @throws RATE_LIMIT_EXCEEDED, whatever `prove` throws
@@ -167,10 +169,14 @@ export const createThrottle = (redis: RedisClient, prefix: string, clock: Clock)
     },
     clear: async (attempt) => {
       const { address, pair } = namesOf(attempt);
-      await Promise.all([
+      await Promise.allSettled([
         ...[pairs.clear(pair), sources.giveBack(attempt.source)],
         addresses.giveBack(address),
       ]);
+    },
+    forget: async (attempt) => {
+      const { address, pair } = namesOf(attempt);
+      await Promise.allSettled([pairs.clear(pair), addresses.clear(address)]);
     },
     guessing: async (kind, accountId, prove) => {
       const counter = guesses[kind];

@@ -39,14 +39,19 @@ const codeOn = (t: Parameters<typeof eventually>[0], phone: TestPhone) =>
 const reset = (email: string, code: string, wanted = 'a fresh long password') =>
   from()('password/reset', { email, code, new_password: wanted });
 
+/** Hashing that costs nothing, where its cost is not what is looked at. */
+const free = () => sinon.stub(stack.api.passwords, 'hash').resolves('x');
+
 test.serial('a source tries twenty codes an hour, whatever addresses it makes up', async (t) => {
   const call = from();
+  const hashing = free();
   const answers: (string | undefined)[] = [];
   for (let time = 0; time < 21; time++) {
     const email = `${uniqueName('n')}@tessera.example`;
     const tried = { email, code: '123456', new_password: password };
     answers.push((await call('password/reset', tried)).error.code);
   }
+  hashing.restore();
   t.deepEqual(answers.slice(0, 20), Array(20).fill('INVALID_CODE'));
   t.is(answers[20], 'RATE_LIMIT_EXCEEDED');
 });
@@ -55,9 +60,8 @@ test.serial(
   'three hundred and fifty strangers keep nobody from sending or trying a code',
   async (t) => {
     const { email, phone } = await member();
-    const { recovery, passwords } = stack.api;
-    // What a code costs in hashes is not what is looked at here.
-    const hashing = sinon.stub(passwords, 'hash').resolves('x');
+    const { recovery } = stack.api;
+    const hashing = free();
     const strangers = await Promise.allSettled(
       Array.from({ length: 350 }, (_, index) =>
         recovery.reset({
@@ -106,6 +110,29 @@ test.serial('a code outlives a reset for which there was no room', async (t) => 
   t.is((await from()('login', { email, password: 'a fresh long password' })).status, 200);
 });
 
+test.serial(
+  'whoever tried in vain and strangers who guessed keep no owner out after a reset',
+  async (t) => {
+    const { email, phone } = await member();
+    const owner = from();
+    const wrong = { email, password: 'not the password' };
+    const checked = sinon.stub(stack.api.passwords, 'check').resolves({
+      ...{ matches: false, renewed: undefined },
+    });
+    for (let time = 0; time < 10; time++) await owner('login', wrong);
+    for (let time = 0; time < 40; time++) await from()('login', wrong);
+    checked.restore();
+    t.is((await owner('login', { email, password })).error.code, 'RATE_LIMIT_EXCEEDED');
+    t.is((await from()('login', { email, password })).error.code, 'RATE_LIMIT_EXCEEDED');
+    await owner('password/forgot', { email });
+    const code = await codeOn(t, phone);
+    const fresh = 'a fresh long password';
+    t.is((await owner('password/reset', { email, code, new_password: fresh })).status, 200);
+    t.is((await owner('login', { email, password: fresh })).status, 200);
+    t.is((await from()('login', { email, password: fresh })).status, 200);
+  },
+);
+
 test.serial('an address without an account takes as many hashes as one with', async (t) => {
   const { email } = await member();
   const hashes = sinon.spy(stack.api.passwords, 'hash');
@@ -118,9 +145,11 @@ test.serial('an address without an account takes as many hashes as one with', as
 
 test.serial('ten codes an hour are tried for an address, known or not', async (t) => {
   const { email } = await member();
+  const hashing = free();
   for (const each of [email, `${uniqueName('u')}@tessera.example`]) {
     for (let time = 0; time < 10; time++) t.is((await reset(each, '123456')).status, 400);
     t.is((await reset(each, '123456')).status, 429);
   }
+  hashing.restore();
   clock.forward(hour);
 });
