@@ -32,12 +32,12 @@ const pauseOf = ({ status, body }: LineAnswer): number => {
   return (error.retry_after_seconds ?? 1) * second * (1 + Math.random() / 2);
 };
 
-/** Logs in until the storm is over; answers the statuses that came. */
+/** Logs in until the storm is over; answers the statuses that came, 0 where none did. */
 const visit = async (over: AbortSignal): Promise<number[]> => {
   const line = createHttpLine(Number(port));
   const statuses: number[] = [];
   while (!over.aborted) {
-    const answer = await line.ask(nextLogin());
+    const answer = await line.ask(nextLogin()).catch((): LineAnswer => ({ status: 0, body: '' }));
     statuses.push(answer.status);
     await sleep(pauseOf(answer), undefined, { signal: over }).catch(() => undefined);
   }
