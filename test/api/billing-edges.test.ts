@@ -46,10 +46,10 @@ const kindsOf = async ({ accountId }: Customer) =>
     .reverse();
 
 const until = async (look: () => Promise<boolean>): Promise<void> => {
-  const end = Date.now() + 10_000;
+  const end = Date.now() + 30_000;
   while (!(await look())) {
     if (Date.now() > end) throw new Error('it did not happen in time');
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await new Promise((resolve) => setTimeout(resolve, 50));
   }
 };
 

@@ -157,7 +157,7 @@ const prove = async (
   const lived = await Promise.all(living);
   await stop();
   const expected = expectedOf(lived);
-  const until = Date.now() + 10_000;
+  const until = Date.now() + 30_000;
   let found = byMessage(await ledgerOf(accountId));
   const allFailed = async (): Promise<boolean> => {
     const ids = lived.filter(({ failed }) => failed).map(({ id }) => Buffer.from(id, 'hex'));
@@ -165,7 +165,7 @@ const prove = async (
     return open.length === 0;
   };
   while (Date.now() < until && !(isDeepStrictEqual(found, expected) && (await allFailed()))) {
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await new Promise((resolve) => setTimeout(resolve, 100));
     found = byMessage(await ledgerOf(accountId));
   }
   t.deepEqual(found, expected);

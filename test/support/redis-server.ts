@@ -15,7 +15,7 @@ import { testUrl } from './names.ts';
 /** Repeats `check` until it holds; throws after `timeoutMs`. */
 export const until = async (
   check: () => boolean | Promise<boolean>,
-  timeoutMs = 10_000,
+  timeoutMs = 30_000,
 ): Promise<void> => {
   const end = Date.now() + timeoutMs;
   while (!(await check())) {

@@ -175,17 +175,21 @@ export const startStack = async (name: string, options: StackOptions = {}): Prom
   };
 };
 
+// Ever longer, so that what takes its time on a busy machine is not slowed down, nor refused, by being asked for.
+const firstPauseMs = 20;
+const longestPauseMs = 400;
+
 /** Tries `look` until it answers something other than undefined; fails the test after `withinMs`. */
 export const eventually = async <T>(
   t: ExecutionContext,
   look: () => Promise<T | undefined> | T | undefined,
-  withinMs = 10_000,
+  withinMs = 30_000,
 ): Promise<T> => {
   const until = Date.now() + withinMs;
-  for (;;) {
+  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 1.1, longestPauseMs)) {
     const found = await look();
     if (found !== undefined) return found;
     if (Date.now() > until) return t.fail('it did not happen in time') as never;
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 };
