@@ -4,7 +4,7 @@ import { isOutage } from '../infra/outages.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { ChannelName } from '../messages/rules.ts';
 import type { LiveRef } from './live-message.ts';
-import type { LiveStore } from './store.ts';
+import type { ClaimDetails, LiveStore } from './store.ts';
 
 export type CertaintyDeps = { live: LiveStore; clock: Clock };
 
@@ -30,19 +30,24 @@ export const awaitLeg = async (
   }
 };
 
+type Accepted = Exclude<Awaited<ReturnType<LiveStore['accept']>>, 'forgotten'>;
+
 /**
- * Notes that the channel took the message, as often as it takes while Redis is away: its yes is not said twice.
+ * Notes that the channel took the message, as often as it takes while Redis is away: its yes is not said twice. A Redis
+ * that came back without the claim is given it again, since the code could not be valid otherwise.
  * @throws RedisUnavailable in the end
  */
 export const acceptSurely = async (
   { live, clock }: CertaintyDeps,
   ref: LiveRef,
-  leg: { channel: ChannelName; hold: boolean },
-): Promise<Awaited<ReturnType<LiveStore['accept']>>> => {
+  leg: { channel: ChannelName; hold: boolean; claimed: ClaimDetails },
+): Promise<Accepted> => {
   const at = clock.now();
   for (;;) {
     try {
-      return await live.accept(leg.channel, ref, at, leg.hold);
+      const accepted = await live.accept(leg.channel, ref, at, leg.hold);
+      if (accepted !== 'forgotten') return accepted;
+      if ((await live.claim(leg.channel, ref, at, leg.claimed)) === 'abandoned') return undefined;
     } catch (error) {
       if (!isOutage(error) || clock.now() - at > acceptPatienceMs) throw error;
       await sleep(acceptAgainMs);

@@ -1,6 +1,7 @@
 // One send: every check in its order, then the dispatch, then the caller's answer or error.
 
 import type { QuoteRequest, Quotes } from '../billing/quote.ts';
+import { holdMs } from '../billing/rules.ts';
 import type { Reservations } from '../idempotency/reservations.ts';
 import type { Idempotency } from '../idempotency/store.ts';
 import { errorCatalogue, fail, type ServiceError } from '../kernel/errors.ts';
@@ -150,11 +151,16 @@ export const keepsKey = (error: unknown): boolean =>
 /** Another message was sent under this key, and only MySQL knew. */
 const duplicateAnswer = async (
   deps: SendDeps,
-  { principal, phone, origin }: SendCommand,
-  id: string,
+  { principal: { accountId, mode }, phone, origin }: SendCommand,
+  { id, keyHash }: { id: string; keyHash: string | null },
 ): Promise<SendAnswer> => {
-  const stored = await deps.messages.find(principal.accountId, id);
-  if (stored?.facts.expiresAt == null) throw inProgress();
+  const stored = await deps.messages.find(accountId, id);
+  if (stored?.facts.expiresAt == null) {
+    // Whatever became of it, its code could not be valid any more: the next attempt sends another.
+    const over = deps.clock.now() >= idTime(id) + holdMs;
+    if (over) await deps.reservations.release({ id, accountId, mode, idempotencyHash: keyHash });
+    throw inProgress();
+  }
   // The fingerprint went with Redis; the recipient and the kind of call are still known.
   const { message } = stored;
   if (message.phone !== phone || message.origin !== origin) throw fail('IDEMPOTENCY_KEY_REUSED');
@@ -209,7 +215,7 @@ export const perform = async (
     const code = command.code ?? newCode(mode);
     const outcome = await dispatch(deps, { message, ref, code, reachable, own: !asked.shared });
     if (outcome.kind === 'duplicate') {
-      const answer = await duplicateAnswer(deps, command, outcome.messageId);
+      const answer = await duplicateAnswer(deps, command, { ...own, id: outcome.messageId });
       await deps.admission.giveBack(receipt).catch(() => undefined);
       await deps.quotes.cancel(asked, quote);
       return answer;

@@ -56,10 +56,12 @@ return 'won'`;
 
 /**
  * KEYS message, code; ARGV leg, now, life ms, hold (1 or 0). Answers accepted at, expires at, whether it holds; nil
- * when a receipt has reported the failure of the leg already (a webhook can overtake the answer of its call).
+ * when a receipt has reported the failure of the leg already (a webhook can overtake the answer of its call), nothing
+ * when there is no such message.
  */
 export const accept = `${validate}
-local state, seen = unpack(redis.call('HMGET', KEYS[1], ARGV[1], 'seen'))
+local id, state, seen = unpack(redis.call('HMGET', KEYS[1], 'id', ARGV[1], 'seen'))
+if not id then return {} end
 -- Nobody but its own caller fails a leg of Telegram's: a yes is news of a call that was given up too early.
 if state == 'failed' and ARGV[1] ~= 'telegram' then return nil end
 accept(ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[2]) + tonumber(ARGV[3]))

@@ -101,12 +101,13 @@ const sendingSide = (redis: RedisClient, keys: Keys) => {
 
     /**
      * A channel took the message: its code is valid from now on. With `hold` a receipt is awaited, unless one came
-     * already. Undefined when a receipt has reported the failure meanwhile.
+     * already. Undefined when a receipt has reported the failure meanwhile; `forgotten` when Redis has lost the claim.
      */
     accept: async (leg: ChannelName, ref: LiveRef, now: number, hold: boolean) => {
       await gather();
       const reply = await accept(pairOf(keys, ref), [leg, now, codeLifeMs, hold ? 1 : 0]);
       if (reply === null) return undefined;
+      if (reply.length === 0) return 'forgotten' as const;
       const [acceptedAt, expiresAt, held] = reply;
       return { acceptedAt: Number(acceptedAt), expiresAt: Number(expiresAt), hold: held === '1' };
     },

@@ -21,6 +21,7 @@ import { claimLeg } from './legs.ts';
 import { codeMacs } from './rules.ts';
 import { isSandboxLinked, sandboxResult } from './sandbox.ts';
 import { openJob } from './sealed.ts';
+import type { ClaimDetails } from './store.ts';
 
 export type TelegramDeps = DeliveryDeps & {
   telegram: TelegramChannel;
@@ -113,8 +114,12 @@ const onRefused = async (
   return unavailable(deps, delivery, retryAfterSeconds);
 };
 
-const onAccepted = async (deps: TelegramDeps, delivery: Delivery): Promise<JobOutcome> => {
-  const leg = { channel: 'telegram', hold: false } as const;
+const onAccepted = async (
+  deps: TelegramDeps,
+  delivery: Delivery,
+  claimed: ClaimDetails,
+): Promise<JobOutcome> => {
+  const leg = { channel: 'telegram', hold: false, claimed } as const;
   const accepted = await acceptSurely(deps, delivery.ref, leg);
   if (accepted) await recordAccepted(deps, delivery, { channel: 'telegram', ...accepted });
   return done;
@@ -211,7 +216,7 @@ export const handleTelegramSend = async (
     return onPaused(deps, claimed, meta);
   }
   const result = await send(deps, claimed, chatId, code);
-  if (result.kind === 'accepted') return onAccepted(deps, claimed);
+  if (result.kind === 'accepted') return onAccepted(deps, claimed, details);
   if (result.kind === 'unknown') return unknown(deps, claimed);
   return onRefused(deps, claimed, result, meta);
 };

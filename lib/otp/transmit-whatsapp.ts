@@ -18,6 +18,7 @@ import {
 import { answerLeg, claimLeg } from './legs.ts';
 import { codeMacs, failureOf } from './rules.ts';
 import { openJob, type SealedCode } from './sealed.ts';
+import type { ClaimDetails } from './store.ts';
 
 export type WhatsappDeps = DeliveryDeps &
   CallDeps & {
@@ -63,10 +64,10 @@ const onUnknown = async (
 const onAccepted = async (
   deps: WhatsappDeps,
   delivery: Delivery,
-  reachable: boolean,
+  claimed: ClaimDetails,
 ): Promise<JobOutcome> => {
-  const awaited = !reachable && !delivery.late && deps.reachabilityWindowMs > 0;
-  const leg = { channel: 'whatsapp', hold: awaited } as const;
+  const awaited = !claimed.reachable && !delivery.late && deps.reachabilityWindowMs > 0;
+  const leg = { channel: 'whatsapp', hold: awaited, claimed } as const;
   const accepted = await acceptSurely(deps, delivery.ref, leg);
   if (!accepted) return done;
   await recordAccepted(deps, delivery, { channel: 'whatsapp', ...accepted });
@@ -112,9 +113,8 @@ const transmit = async (
   // The sandbox's recipients are always there: nobody waits for their receipts.
   const reachable = delivery.reachable === true || message.mode === 'test';
   const now = deps.clock.now();
-  const claim = await deps.live.claim('whatsapp', ref, now, {
-    ...{ message, sealedCode, mac, waiter, reachable },
-  });
+  const details = { message, sealedCode, mac, waiter, reachable };
+  const claim = await deps.live.claim('whatsapp', ref, now, details);
   if (claim === 'accepted') return resume(deps, delivery);
   // Another run is in its call, or died there: its answer may still come, and then the echo.
   if (claim === 'sending') return onUnknown(deps, delivery, deps.whatsappCallMs + deps.echoWaitMs);
@@ -127,7 +127,7 @@ const transmit = async (
   const { result, ...by } = await callChannel(deps, claimed, code);
   if (result.kind === 'unknown') return onUnknown(deps, claimed, deps.echoWaitMs);
   if (result.kind === 'refused') return onRefused(deps, claimed, { ...result, ...by, meta });
-  await onAccepted(deps, claimed, reachable);
+  await onAccepted(deps, claimed, details);
   if (message.mode === 'test') await sandboxReceipts(deps, delivery);
   return done;
 };

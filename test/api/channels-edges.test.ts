@@ -2,7 +2,7 @@
 import test, { type ExecutionContext } from 'ava';
 import sinon from 'sinon';
 import { minute } from '../../lib/kernel/clock.ts';
-import { linkTelegram, report } from '../support/control.ts';
+import { countOf, linkTelegram, report } from '../support/control.ts';
 import { eventsOf } from '../support/events.ts';
 import { createHandClock } from '../support/hand-clock.ts';
 import { holdNext } from '../support/hold.ts';
@@ -51,6 +51,21 @@ const knownAway = async (phone: TestPhone): Promise<void> => {
   const other = await stack.customer();
   await other.live.deliver(phone.number, '111111');
 };
+
+test.serial('Redis has lost the claim when WhatsApp says yes: the code is valid', async (t) => {
+  const phone = stack.phone();
+  // No receipt makes up for it.
+  await phone.behave({ whatsapp: 'silent' });
+  const yes = holdNext(stack.worker.whatsapp, 'send');
+  const sending = customer.live.deliver(phone.number, '919191');
+  await yes.reached;
+  await redis.remove(`${stack.config.keyPrefix}m:`);
+  yes.release();
+  const answer = await sending;
+  t.is(answer.status, 200, answer.text);
+  t.is((await customer.live.verify(phone.number, '919191')).status, 200);
+  t.deepEqual(await countOf(stack.sim.url, answer.data.message_id), { accepted: 1, delivered: 0 });
+});
 
 for (const [telegram, code] of [
   ['blocked', 'CHANNEL_NOT_LINKED'],

@@ -1,6 +1,8 @@
 // Idempotency-Keys beyond the happy path: dead jobs, a Redis that forgot, and answers that had no effect (design section 4).
 import test from 'ava';
 import sinon from 'sinon';
+import { idempotencyKeyHash } from '../../lib/idempotency/rules.ts';
+import { idAt, newId } from '../../lib/kernel/ids.ts';
 import { aNumber } from '../support/phones.ts';
 import { openRedisKeys, type RedisKeys } from '../support/redis-keys.ts';
 import { type Customer, type Stack, startStack } from '../support/stack.ts';
@@ -79,6 +81,20 @@ test.serial(
     t.is(kind.error.code, 'IDEMPOTENCY_KEY_REUSED', kind.text);
   },
 );
+
+test.serial('when Redis forgot, a key whose message came to nothing is free again', async (t) => {
+  const phone = stack.phone();
+  const { accountId } = customer;
+  const idempotencyHash = idempotencyKeyHash({ accountId, mode: 'live', key: 'came-to-nothing' });
+  // Its worker died for good after it took the key, an hour ago.
+  const id = idAt(Date.now() - 3_600_000).slice(0, 13) + newId().slice(13);
+  await stack.api.reservations.reserve({ id, accountId, mode: 'live', idempotencyHash });
+  const first = await customer.live.send(phone.number, once('came-to-nothing'));
+  t.is(first.error.code, 'IDEMPOTENCY_KEY_IN_PROGRESS', first.text);
+  const next = await customer.live.send(phone.number, once('came-to-nothing'));
+  t.is(next.status, 200, next.text);
+  t.is((await phone.messages()).length, 1);
+});
 
 test.serial(
   'a replay is the first answer, also past the limits, and names the first request',
