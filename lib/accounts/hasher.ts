@@ -54,6 +54,7 @@ const ended = (how: unknown) =>
 /** Gives the process a task; whoever waits for its answer keeps this process alive, an idle child does not. */
 const ask = (child: ChildProcess, task: HashingTask): Promise<unknown> =>
   new Promise((resolve, reject) => {
+    if (!child.connected) throw ended('it did not start');
     const settle = (act: () => void): void => {
       clearTimeout(late);
       child.off('message', onAnswer).off('exit', onExit).off('error', onError);
@@ -97,7 +98,7 @@ export const createHasher = (start: () => ChildProcess = startHashing): Hasher =
     close,
     run: async (name, given) => {
       clearTimeout(idle);
-      child ??= open();
+      if (!child?.connected) child = open();
       try {
         return (await ask(child, { name, given } as HashingTask)) as never;
       } finally {

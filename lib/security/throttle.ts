@@ -187,7 +187,8 @@ export const createThrottle = (redis: RedisClient, prefix: string, clock: Clock)
         if (!isVerdict(error)) await counter.giveBack(accountId).catch(() => undefined);
         throw error;
       }
-      await counter.clear(accountId);
+      // What was proven stands, and may be used up by it.
+      await counter.clear(accountId).catch(() => undefined);
     },
   };
 };

@@ -57,8 +57,10 @@ test('a hash whose process dies is refused, and another process makes the next',
   t.true(await hasher.run('verify', { against: stored, password: 'one of many' }));
   t.is(started.length, 2);
   // Killed between two hashes, it is not even noticed.
-  started[1]?.kill('SIGKILL');
-  await once(started[1] as ChildProcess, 'exit');
+  const second = started[1] as ChildProcess;
+  second.ref();
+  second.kill('SIGKILL');
+  await once(second, 'exit');
   t.true(await hasher.run('verify', { against: stored, password: 'one of many' }));
 });
 

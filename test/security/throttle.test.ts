@@ -13,9 +13,9 @@ test.before(async () => {
 });
 test.after.always(() => lane?.close());
 
-const setUp = () => {
+const setUp = (redis = lane.redis) => {
   serial += 1;
-  const throttle = createThrottle(lane.redis, `${lane.prefix}${serial}:`, createHandClock());
+  const throttle = createThrottle(redis, `${lane.prefix}${serial}:`, createHandClock());
   const codeOf = async (work: Promise<unknown>): Promise<string> =>
     work.then(
       () => 'yes',
@@ -116,6 +116,16 @@ test.serial('a guess nobody looked at is given back; a right one ends its count'
     new Set(await times(9, () => guess('password', wrong))),
     new Set(['INVALID_CREDENTIALS']),
   );
+});
+
+test.serial('what was proven stands though Redis is away by then', async (t) => {
+  const { redis } = await openTestRedis();
+  const { throttle, guess } = setUp(redis);
+  const proven = { email: 'a@x.y', source: 's' };
+  t.is(await guess('code', async () => redis.disconnect()), 'yes');
+  await t.notThrowsAsync(throttle.clear(proven));
+  await t.notThrowsAsync(throttle.forget(proven));
+  t.is(await guess('code', () => Promise.resolve()), 'broken', 'it was away');
 });
 
 test.serial('nothing that is counted stays for ever', async (t) => {
