@@ -38,6 +38,7 @@ const columns = [
   'failure_reason',
   'expired_at',
   'due_at',
+  'own',
 ] as const;
 
 const earliest = (column: string): string =>
@@ -48,6 +49,7 @@ const earliest = (column: string): string =>
 const merge = `INSERT INTO messages (${columns.join(', ')}) VALUES ?
   ON DUPLICATE KEY UPDATE
   channel = IF('telegram' IN (channel, VALUES(channel)), 'telegram', COALESCE(channel, VALUES(channel))),
+  own = own OR VALUES(own),
   failure_reason = IF(VALUES(failed_at) IS NOT NULL AND (failed_at IS NULL OR VALUES(failed_at) < failed_at), VALUES(failure_reason), failure_reason),
   ${['accepted_at', 'expires_at', 'delivered_at', 'read_at', 'verified_at', 'failed_at', 'expired_at'].map(earliest).join(', ')},
   status = CASE
@@ -60,7 +62,12 @@ const merge = `INSERT INTO messages (${columns.join(', ')}) VALUES ?
     WHEN channel = 'whatsapp' AND delivered_at IS NULL AND read_at IS NULL THEN LEAST(accepted_at + ?, expires_at)
     ELSE expires_at END`;
 
-const toValues = (message: Message, facts: Facts, deliverySeconds: number): unknown[] => [
+const toValues = (
+  message: Message,
+  facts: Facts,
+  deliverySeconds: number,
+  own = false,
+): unknown[] => [
   idBytes(message.id),
   idBytes(message.accountId),
   message.mode,
@@ -81,6 +88,7 @@ const toValues = (message: Message, facts: Facts, deliverySeconds: number): unkn
   facts.failureReason,
   facts.expiredAt,
   dueAt(facts, deliverySeconds),
+  own,
 ];
 
 const numberOrNull = (value: unknown): number | null => (value === null ? null : Number(value));
@@ -140,9 +148,12 @@ export const createMessageStore = (db: Database, deliverySeconds: number) => {
   const patient = createGroup(patientMs);
 
   return {
-    /** Adds facts to a message, creating its row if this is the first news; resolves after the commit. */
-    merge: async (message: Message, facts: Facts): Promise<void> => {
-      await urgent.add(toValues(message, facts, deliverySeconds));
+    /**
+     * Adds facts to a message, creating its row if this is the first news; resolves after the commit. `own` says that
+     * it was admitted for the account's own number.
+     */
+    merge: async (message: Message, facts: Facts, own = false): Promise<void> => {
+      await urgent.add(toValues(message, facts, deliverySeconds, own));
     },
 
     /** The same for news that nobody waits for: it gathers a little longer. */

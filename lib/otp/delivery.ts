@@ -107,7 +107,7 @@ export const recordAccepted = async (
   const { channel, acceptedAt, expiresAt } = accepted;
   const deliveredAt = channel === 'telegram' ? acceptedAt : null;
   const facts: Facts = { ...noFacts, channel, acceptedAt, expiresAt, deliveredAt };
-  const recorded = deps.messages.merge(message, facts);
+  const recorded = deps.messages.merge(message, facts, delivery.own);
   await patiently(deps, message, recorded);
   tell(deps, waiter, { kind: 'accepted', ...accepted });
   await recorded;

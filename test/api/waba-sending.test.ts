@@ -82,6 +82,12 @@ test.serial(
     await create(customer);
     await untilTemplate(t, customer, 'approved');
     await untilSent(t, customer, business.phone_number_id);
+    // The allowance of a trial is the shared number's: what the own one sends uses none of it.
+    const used = () => stack.api.ledger.countMessages(customer.accountId, 100);
+    const before = await used();
+    t.true(before >= 1);
+    t.is(await sent(t, customer), business.phone_number_id);
+    t.is(await used(), before);
     for (let call = 0; call < 2; call++) {
       const answer = await leave(customer);
       t.deepEqual([answer.status, answer.data], [200, { disconnected: true }]);
