@@ -9,7 +9,7 @@ export type TelegramChannel = {
   sendCode(chatId: number, code: string, minutes: number): Promise<ChannelResult>;
   /** Says something to a chat. */
   say(chatId: number, text: string): Promise<ChannelResult>;
-  /** Asks for the own contact with one tap; `removeKeyboard` in `say` follows by itself. */
+  /** Asks for the own contact with one tap; the button stays until `closeKeyboard`. */
   askForContact(chatId: number, text: string, button: string): Promise<ChannelResult>;
   /** Says something and takes the contact button away. */
   closeKeyboard(chatId: number, text: string): Promise<ChannelResult>;

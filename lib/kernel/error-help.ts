@@ -78,7 +78,7 @@ export const errorHelp: Record<ErrorCode, ErrorHelp> = {
   DELIVERY_FAILED: {
     cause:
       'No channel took the message in time: the provider failed, or no worker got to it before the deadline.',
-    fix: 'Repeat it, best with the same `Idempotency-Key`. The answer is final: nothing will be sent later, and nothing is charged.',
+    fix: 'Repeat it, best with the same `Idempotency-Key`. Nothing more will be sent for this request. Where WhatsApp never answered, the message may be out: the same key then answers `IDEMPOTENCY_KEY_IN_PROGRESS` until the first code has ended, so that no second one goes out.',
   },
   TELEGRAM_UNAVAILABLE: {
     cause:

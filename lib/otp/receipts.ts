@@ -131,7 +131,7 @@ const handleReceipt = async (deps: ReceiptDeps, receipt: Receipt): Promise<void>
 
 const rank = { sent: 0, failed: 1, delivered: 2, read: 3 } as const;
 
-/** Of several receipts for one message in one call the strongest says all that the others say. */
+/** Of several receipts for one message in one job the strongest says all that the others say. */
 const strongest = (receipts: readonly Receipt[]): Receipt[] => {
   const byMessage = new Map<string, Receipt>();
   for (const receipt of receipts) {
@@ -142,7 +142,7 @@ const strongest = (receipts: readonly Receipt[]): Receipt[] => {
   return [...byMessage.values()];
 };
 
-/** Handles the job whatsapp.status: receipts of one webhook call, or messages whose time has come. */
+/** Handles the job whatsapp.status: receipts of some webhook calls, or messages whose time has come. */
 export const handleWhatsappStatus = async (
   deps: ReceiptDeps,
   job: StatusJob,

@@ -109,8 +109,8 @@ redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return 'abandoned'`;
 
 /**
- * KEYS message, code; ARGV status, at, now, life ms, latest end of the code. Adds a WhatsApp receipt. Answers what a follow-up needs; nil
- * when the message is not live or the receipt says nothing new.
+ * KEYS message, code; ARGV status, at, now, life ms, latest end of the code. Adds a WhatsApp receipt. Answers what a
+ * follow-up needs; nil when the message is not live or the receipt says nothing new.
  */
 export const receipt = `${validate}
 local before, del, hold, known = unpack(redis.call('HMGET', KEYS[1], 'whatsapp', 'del', 'hold', 'reach'))
