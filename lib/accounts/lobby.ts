@@ -25,8 +25,11 @@ export type Lobby = {
 
 type Waiting = { since: number; go(): void; leave(error: ServiceError): void };
 
-/** A lobby in which `atOnce` pieces of work run and `waitingMax` wait. */
-export const createLobby = (atOnce: number, waitingMax: number): Lobby => {
+/**
+ * A lobby in which `atOnce` pieces of work run and `waitingMax` wait. While others wait, a place rests for `restMs`
+ * behind each piece: however many come, there is time between them for everything else.
+ */
+export const createLobby = (atOnce: number, waitingMax: number, { restMs = 0 } = {}): Lobby => {
   let running = 0;
   const waiting: Waiting[] = [];
   const isFull = (): boolean => running >= atOnce && waiting.length >= waitingMax;
@@ -56,7 +59,8 @@ export const createLobby = (atOnce: number, waitingMax: number): Lobby => {
       try {
         return await work();
       } finally {
-        next();
+        if (restMs > 0 && waiting.length > 0) setTimeout(next, restMs);
+        else next();
       }
     },
     waiting: () => waiting.length,

@@ -92,3 +92,29 @@ test.serial(
     t.is(await lobby.enter(() => Promise.resolve('next')), 'next');
   },
 );
+
+test.serial(
+  'while others wait a place rests behind its work; what is done is told at once',
+  async (t) => {
+    const clock = sinon.useFakeTimers({ toFake: ['setTimeout'] });
+    t.teardown(() => clock.restore());
+    const lobby = createLobby(1, 3, { restMs: 20 });
+    const { begun, work, end } = createWork();
+    const all = [1, 2].map((name) => lobby.enter(work(name)));
+    await turn();
+    end(1);
+    t.is(await all[0], 1);
+    clock.tick(19);
+    await turn();
+    t.deepEqual(begun, [1]);
+    clock.tick(1);
+    await turn();
+    t.deepEqual(begun, [1, 2]);
+    end(2);
+    await all[1];
+    void lobby.enter(work(3));
+    await turn();
+    t.deepEqual(begun, [1, 2, 3], 'nobody waited: nobody has to');
+    end(3);
+  },
+);
