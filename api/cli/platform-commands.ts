@@ -10,12 +10,25 @@ const itemsOf = (data: Answered): Row[] => data.items as Row[];
 const percent = (share: number | null): string =>
   share === null ? '-' : `${(share * 100).toFixed(1)}%`;
 
+/** Every part of the list, one after the other. */
+const allChannels = async (client: Given['client']): Promise<Answered> => {
+  const items: Row[] = [];
+  let before = '';
+  do {
+    const data = await client.get(`/channels?limit=200${before && `&before=${before}`}`);
+    items.push(...itemsOf(data));
+    before = (data.next_before as string | null) ?? '';
+  } while (before !== '');
+  // One in trouble stands before the others and is not told again.
+  return { items: [...new Map(items.map((one) => [one.id, one])).values()] };
+};
+
 const channels: Command = {
   name: 'channels',
   usage: '',
   about: 'WhatsApp (shared and connected numbers) and Telegram in the last hour.',
   run: async ({ client }) => {
-    const data = await client.get('/channels');
+    const data = await allChannels(client);
     const rows = itemsOf(data).map((one): Cell[] => [
       ...[one.channel, one.kind, one.id, one.status, one.last_hour?.calls],
       ...[

@@ -4,13 +4,14 @@ import type { WhatsappManagement } from '../channels/whatsapp-management.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { minute } from '../kernel/clock.ts';
 import type { Config } from '../kernel/config.ts';
+import { inTimeOrNull } from '../kernel/in-time.ts';
 import type { Revocations } from '../keys/revocations.ts';
 import type { ChannelName } from '../messages/rules.ts';
 import type { SenderWatch } from '../sender/health.ts';
 import { channelSwitch, numberSwitch, type Pauses } from '../sender/pauses.ts';
 import type { SenderTally } from '../sender/tally.ts';
 import type { TallyView } from '../sender/tally-rules.ts';
-import type { ConnectedNumber, LookupStore } from './lookup-store.ts';
+import type { ConnectedNumber, LookupStore, NumberFilter } from './lookup-store.ts';
 
 export type ChannelDeps = {
   config: Config;
@@ -18,8 +19,8 @@ export type ChannelDeps = {
   revocations: Pick<Revocations, 'announce'>;
   pauses: Pauses;
   senders: Pick<SenderWatch, 'shown'>;
-  tally: Pick<SenderTally, 'read'>;
-  lookup: Pick<LookupStore, 'numbers'>;
+  tally: Pick<SenderTally, 'read' | 'troubled'>;
+  lookup: Pick<LookupStore, 'numbers' | 'numbersOf'>;
   management: Pick<WhatsappManagement, 'readNumber'>;
   clock: Clock;
 };
@@ -43,7 +44,10 @@ export type ChannelView = {
 };
 
 const shownMinutes = 60;
-const numbersMost = 200;
+/** A Redis that keeps silent makes its figures unknown; the rest is shown. */
+const patienceMs = 2_000;
+/** More numbers in trouble than anybody reads one by one. */
+const watchedMost = 200;
 const qualityEveryMs = 5 * minute;
 
 /** The provider's word about the shared number, asked for once in five minutes; null while it says nothing. */
@@ -76,15 +80,17 @@ type Subject = Pick<
 const unknown = { status: 'unknown', since: null } as const;
 
 const view = async (deps: ChannelDeps, subject: Subject): Promise<ChannelView> => {
-  const { configured, brokenAt, ...shown } = subject;
+  const { configured, brokenAt, ...said } = subject;
   const number = subject.channel === 'whatsapp' ? subject.id : undefined;
   const pausedSince = deps.pauses.since(subject.channel, number);
-  const [health, hour] = await Promise.all([
-    deps.senders.shown(subject.id).catch(() => unknown),
-    deps.tally.read(subject.id, shownMinutes).catch(() => null),
+  const [shown, hour] = await Promise.all([
+    inTimeOrNull(deps.senders.shown(subject.id), patienceMs),
+    // What calls nobody has nothing to tell.
+    brokenAt === null ? inTimeOrNull(deps.tally.read(subject.id, shownMinutes), patienceMs) : null,
   ]);
+  const health = shown ?? unknown;
   const breaker = { state: health.status, since: health.since };
-  const common = { ...shown, breaker, hour };
+  const common = { ...said, breaker, hour };
   if (!configured) return { ...common, status: 'not_configured', since: null };
   if (pausedSince !== undefined) return { ...common, status: 'paused', since: pausedSince };
   if (brokenAt !== null) return { ...common, status: 'down', since: brokenAt };
@@ -102,11 +108,10 @@ const ownSubject = (number: ConnectedNumber): Subject => ({
   ...{ brokenReason: number.brokenReason, brokenAt: number.brokenAt },
 });
 
-/** The shared number, the bot, and the connected numbers: broken ones first. @throws when an engine is away */
-export const readChannels = async (
-  deps: ChannelDeps,
-  sharedQuality: () => Promise<string | null>,
-): Promise<ChannelView[]> => {
+type Watching = { deps: ChannelDeps; sharedQuality: () => Promise<string | null> };
+
+/** The shared number and the bot. */
+const platformSubjects = async ({ deps, sharedQuality }: Watching): Promise<Subject[]> => {
   const { whatsappPhoneNumberId: id, whatsappAccessToken, telegramBotToken } = deps.config;
   const configured = id !== '' && whatsappAccessToken !== '';
   const shared: Subject = {
@@ -117,8 +122,54 @@ export const readChannels = async (
     ...{ ...nobody, channel: 'telegram', kind: 'bot', id: 'telegram', qualityRating: null },
     configured: telegramBotToken !== '',
   };
-  const own = (await deps.lookup.numbers(numbersMost)).map(ownSubject);
-  return Promise.all([shared, bot, ...own].map((subject) => view(deps, subject)));
+  return [shared, bot];
+};
+
+/** Connected numbers that are broken, failed lately, or are paused. */
+const watchedNumbers = async (deps: ChannelDeps): Promise<ConnectedNumber[]> => {
+  const troubled = await inTimeOrNull(deps.tally.troubled(), patienceMs);
+  const ids = [...new Set([...deps.pauses.numbers(), ...(troubled ?? [])])];
+  const [first, found] = await Promise.all([
+    deps.lookup.numbers({ limit: watchedMost }),
+    deps.lookup.numbersOf(ids.slice(0, watchedMost)),
+  ]);
+  const broken = first.filter(({ brokenAt }) => brokenAt !== null);
+  const known = new Set(broken.map(({ phoneNumberId: id }) => id));
+  return [...broken, ...found.filter(({ phoneNumberId: id }) => !known.has(id))];
+};
+
+/** What stands for all: the shared number, the bot, and the numbers in trouble. @throws when an engine is away */
+export const watchedChannels = async (
+  deps: ChannelDeps,
+  sharedQuality: () => Promise<string | null>,
+): Promise<ChannelView[]> => {
+  const [platform, own] = await Promise.all([
+    platformSubjects({ deps, sharedQuality }),
+    watchedNumbers(deps),
+  ]);
+  return Promise.all([...platform, ...own.map(ownSubject)].map((subject) => view(deps, subject)));
+};
+
+/**
+ * The channels in parts: the first begins with the shared number, the bot and the numbers in trouble. `next` is the
+ * number behind which the next part begins, null at the end. @throws when an engine is away
+ */
+export const readChannels = async (
+  deps: ChannelDeps,
+  sharedQuality: () => Promise<string | null>,
+  filter: NumberFilter,
+): Promise<{ items: ChannelView[]; next: string | null }> => {
+  const isFirst = filter.before === undefined && filter.account === undefined;
+  const [before, found] = await Promise.all([
+    isFirst ? watchedChannels(deps, sharedQuality) : [],
+    deps.lookup.numbers({ ...filter, limit: filter.limit + 1 }),
+  ]);
+  const part = found.slice(0, filter.limit);
+  const shown = new Set(before.map(({ id }) => id));
+  const rest = part.filter(({ phoneNumberId: id }) => !shown.has(id));
+  const views = await Promise.all(rest.map((number) => view(deps, ownSubject(number))));
+  const next = found.length > filter.limit ? (part.at(-1)?.phoneNumberId ?? null) : null;
+  return { items: [...before, ...views], next };
 };
 
 /**

@@ -123,19 +123,59 @@ const messages = (db: Database) => ({
       .select('id', 'account_id', 'request_id');
     return rows.map(toMessageRef);
   },
-
-  /** Connected numbers: the broken ones first, then the newest. */
-  numbers: async (limit: number): Promise<ConnectedNumber[]> => {
-    const rows = await db<Row>('whatsapp_connections as c')
-      .join('accounts as a', 'a.id', 'c.account_id')
-      .orderBy([
-        { column: 'c.status', order: 'desc' },
-        { column: 'c.connected_at', order: 'desc' },
-      ])
-      .limit(limit)
-      .select('c.*', 'a.name');
-    return (rows as Row[]).map(toNumber);
-  },
 });
 
-export const createLookupStore = (db: Database) => ({ ...accounts(db), ...messages(db) });
+/** Which connected numbers are wanted; `before` is the last one of the part before. */
+export type NumberFilter = {
+  limit: number;
+  before?: string | undefined;
+  account?: string | undefined;
+};
+
+const numbers = (db: Database) => {
+  const connected = () =>
+    db<Row>('whatsapp_connections as c')
+      .join('accounts as a', 'a.id', 'c.account_id')
+      .select('c.*', 'a.name');
+  return {
+    /** Connected numbers: the broken ones first, then the newest; nothing behind a number that is not there any more. */
+    numbers: async ({ limit, before, account }: NumberFilter): Promise<ConnectedNumber[]> => {
+      const query = connected()
+        .orderBy([
+          { column: 'c.status', order: 'desc' },
+          { column: 'c.connected_at', order: 'desc' },
+          { column: 'c.id', order: 'desc' },
+        ])
+        .limit(limit);
+      if (account !== undefined) query.where('c.account_id', idBytes(account));
+      if (before !== undefined) {
+        const last = await db<Row>('whatsapp_connections')
+          .where({ phone_number_id: before })
+          .first();
+        if (last === undefined) return [];
+        const { status, connected_at: at, id } = last;
+        query.where((rest) => {
+          rest.where((same) =>
+            same
+              .where('c.status', String(status))
+              .whereRaw('(c.connected_at, c.id) < (?, ?)', [
+                ...([Number(at), id as Buffer] as const),
+              ]),
+          );
+          if (status === 'broken') rest.orWhere('c.status', 'connected');
+        });
+      }
+      return ((await query) as Row[]).map(toNumber);
+    },
+
+    /** Those of these ids at WhatsApp that are connected. */
+    numbersOf: async (ids: readonly string[]): Promise<ConnectedNumber[]> =>
+      ((await connected().whereIn('c.phone_number_id', [...ids])) as Row[]).map(toNumber),
+  };
+};
+
+export const createLookupStore = (db: Database) => ({
+  ...accounts(db),
+  ...messages(db),
+  ...numbers(db),
+});

@@ -11,10 +11,13 @@ export type Pauses = Pick<Remembered<unknown>, 'refresh' | 'start' | 'stop'> & {
   isPaused(channel: ChannelName, numberId?: string): boolean;
   /** Since when (ms) the channel or the number is paused; undefined when it is not. */
   since(channel: ChannelName, numberId?: string): number | undefined;
+  /** Numbers that are paused by themselves. */
+  numbers(): string[];
 };
 
 export const channelSwitch = (channel: ChannelName): SwitchName => `channel:${channel}`;
-export const numberSwitch = (numberId: string): SwitchName => `number:${numberId}`;
+const numberPrefix = 'number:';
+export const numberSwitch = (numberId: string): SwitchName => `${numberPrefix}${numberId}`;
 
 /** What is paused, as this process knows it: a change elsewhere holds here within a second. */
 export const createPauses = (deps: {
@@ -33,6 +36,10 @@ export const createPauses = (deps: {
   const { refresh, start, stop } = known;
   return {
     ...{ since, refresh, start, stop },
+    numbers: () =>
+      [...known.now().keys()].flatMap((name) =>
+        name.startsWith(numberPrefix) ? [name.slice(numberPrefix.length)] : [],
+      ),
     isPaused: (channel, numberId) => since(channel, numberId) !== undefined,
   };
 };

@@ -37,7 +37,8 @@ const recentMinutes = 3;
 
 /** A recipient that is not there, or was sent too much, says nothing of the channel. */
 const ofRecipients = new Set(['unreachable', 'pair']);
-const isTrouble = (field: string): boolean =>
+/** Whether an outcome says that something is wrong with the channel. */
+export const isTrouble = (field: string): boolean =>
   isOutcome(field) && field !== 'accepted' && !ofRecipients.has(field.split(':')[1] ?? '');
 
 const sumOf = (minutes: readonly Minute[], wanted: (field: string) => boolean): number =>

@@ -1,9 +1,11 @@
 // The channels: what operators see of each, and what a pause does to sends on every process.
 import test, { type ExecutionContext } from 'ava';
+import { idBytes, newId } from '../../lib/kernel/ids.ts';
 import type { ChannelName } from '../../lib/messages/rules.ts';
 import { foldTallies } from '../../lib/sender/tally-rules.ts';
 import { aBusiness, connect, detailsOf } from '../support/connections.ts';
 import { linkTelegram } from '../support/control.ts';
+import { addAccounts } from '../support/full-house.ts';
 import { andHeard } from '../support/heard.ts';
 import { type Ops, startOps } from '../support/ops.ts';
 import { type Customer, eventually, type Stack, startStack } from '../support/stack.ts';
@@ -172,6 +174,57 @@ test.serial(
       t.is((await phone.messages()).length, before);
       t.like((await stack.anybody.get('/health/channels')).data.telegram, { status: 'paused' });
     });
+  },
+);
+
+test.serial(
+  'hundreds of connected numbers come in parts; those in trouble are always in sight',
+  async (t) => {
+    const owner = await stack.customer();
+    await connect(owner.session, await aBusiness(stack));
+    const { db } = stack.api;
+    const [like] = await db('whatsapp_connections').where({ account_id: idBytes(owner.accountId) });
+    await addAccounts(stack, owner.accountId, 230);
+    const others = await db('accounts')
+      .where('company', 'like', '%')
+      .orWhere('name', 'like', '% 2%');
+    const free = others.filter(({ id }) => !id.equals(like.account_id)).slice(0, 115);
+    const numberAt = (n: number): string => `77700000${String(n).padStart(4, '0')}`;
+    await db.batchInsert(
+      'whatsapp_connections',
+      free.map(({ id }, n) => ({
+        ...{ ...like, id: idBytes(newId()), account_id: id, phone_number_id: numberAt(n) },
+        // Several of one moment, and the oldest of all is broken.
+        ...{ connected_at: 1_000 + Math.floor(n / 10), status: n === 0 ? 'broken' : 'connected' },
+        ...{ broken_at: n === 0 ? 5_000 : null, broken_reason: n === 0 ? 'token' : null },
+      })),
+      100,
+    );
+    const failing = numberAt(3);
+    stack.worker.tally.note(failing, { kind: 'unknown', detail: 'timeout' }, 10);
+    const idsOf = (items: { id: string; kind: string }[]): string[] =>
+      items.filter(({ kind }) => kind === 'own').map(({ id }) => id);
+    await eventually(t, async () => {
+      const watched = idsOf((await ops.get('/ops/api/channels/watched')).data.items);
+      return watched.includes(failing) && watched.length < 10 && watched[0] === numberAt(0)
+        ? true
+        : undefined;
+    });
+    const seen: string[] = [];
+    for (let before = ''; ; ) {
+      const { data } = await ops.get(`/ops/api/channels?limit=40${before && `&before=${before}`}`);
+      seen.push(...idsOf(data.items));
+      if (data.next_before === null) break;
+      before = data.next_before;
+    }
+    const numbers = await db('whatsapp_connections').select('phone_number_id');
+    const every = numbers.map((row: { phone_number_id: string }) => String(row.phone_number_id));
+    t.deepEqual([...new Set(seen)].sort(), every.sort());
+    t.true(every.length > 100);
+    t.is(seen[0], numberAt(0));
+    t.true(seen.indexOf(failing) < 10);
+    const own = (await ops.get(`/ops/api/channels?account=${owner.accountId}`)).data;
+    t.deepEqual(idsOf(own.items), [String(like.phone_number_id)]);
   },
 );
 

@@ -6,7 +6,7 @@ import type { OpsApp } from '../../../lib/ops-app.ts';
 import { ask } from '../ask.ts';
 import type { OpsJsonRoute } from '../route.ts';
 import { pendingCapacity } from '../routes/accounts.ts';
-import { channelsNow } from '../routes/channels.ts';
+import { channelsWatched } from '../routes/channels.ts';
 import { health, processes } from '../routes/overview.ts';
 import { platformNow } from '../routes/platform.ts';
 import { queuesNow } from '../routes/queues.ts';
@@ -62,7 +62,7 @@ const look = async (app: OpsApp): Promise<Look> => {
   };
   const [checked, alive, queues, channels, platform, capacity, notes] = await Promise.all([
     ...([one('engines', health), one('processes', processes)] as const),
-    ...([one('queues', queuesNow), one('channels', channelsNow)] as const),
+    ...([one('queues', queuesNow), one('channels', channelsWatched)] as const),
     ...([one('switches', platformNow), one('requests for capacity', pendingCapacity)] as const),
     pauseNotes(app, looker),
   ]);

@@ -1,11 +1,16 @@
 // The channels: how they fare, and pausing them.
 
 import { invalid } from '../../../lib/kernel/errors.ts';
-import { object, oneOf, optional, text, withDefault } from '../../../lib/kernel/schema.ts';
-import { type ChannelView, readChannels, setChannelPaused } from '../../../lib/ops/channels.ts';
+import { integer, object, oneOf, optional, text, withDefault } from '../../../lib/kernel/schema.ts';
+import {
+  type ChannelView,
+  readChannels,
+  setChannelPaused,
+  watchedChannels,
+} from '../../../lib/ops/channels.ts';
 import type { OpsApp } from '../../../lib/ops-app.ts';
 import { act } from '../act.ts';
-import { isoOrNull } from '../fields.ts';
+import { idText, isoOrNull } from '../fields.ts';
 import { type OpsRequest, opsRoute } from '../route.ts';
 
 const channelView = (one: ChannelView) => ({
@@ -36,9 +41,25 @@ const channelView = (one: ChannelView) => ({
 
 export const channelsNow = opsRoute({
   ...{ method: 'GET', path: '/ops/api/channels' },
-  summary: 'WhatsApp (the shared number and every connected one) and Telegram in the last hour.',
+  summary:
+    'WhatsApp (the shared number and connected ones, those in trouble first) and Telegram in the last hour.',
+  query: object({
+    limit: withDefault(integer().min(1).max(200), 50),
+    /** The number at WhatsApp that was the last one of the part before. */
+    before: optional(text().pattern(/^\d{5,20}$/)),
+    account: optional(idText()),
+  }),
+  handle: async (app, { query }) => {
+    const { items, next } = await readChannels(app, app.sharedQuality, query);
+    return { items: items.map(channelView), next_before: next };
+  },
+});
+
+export const channelsWatched = opsRoute({
+  ...{ method: 'GET', path: '/ops/api/channels/watched' },
+  summary: 'The shared number, Telegram, and the connected numbers that are in trouble.',
   handle: async (app) => ({
-    items: (await readChannels(app, app.sharedQuality)).map(channelView),
+    items: (await watchedChannels(app, app.sharedQuality)).map(channelView),
   }),
 });
 
@@ -79,4 +100,4 @@ export const resumeChannel = opsRoute({
   handle: (app, request) => setPaused(app, request, false),
 });
 
-export const channelRoutes = [channelsNow, pauseChannel, resumeChannel];
+export const channelRoutes = [channelsNow, channelsWatched, pauseChannel, resumeChannel];

@@ -122,7 +122,7 @@ const prices = (one: Account, csrf: string | undefined): Html =>
 
 const body = async ({ run, params, caller }: Visit) => {
   const one = await run(oneAccount, { params: { id: params.id ?? '' } });
-  const content = html`<p class="crumb"><a href="/ops/accounts">All accounts</a> · <a href="/ops/audit?subject=${one.id}">What operators did to it</a></p>
+  const content = html`<p class="crumb"><a href="/ops/accounts">All accounts</a> · <a href="/ops/channels?account=${one.id}">Its own number</a> · <a href="/ops/audit?subject=${one.id}">What operators did to it</a></p>
 ${factsOf(one)}
 <h2>Failures</h2><section id="failures">${failures(one)}</section>
 <h2>Access</h2><section id="access">${access(one, caller.csrf)}</section>

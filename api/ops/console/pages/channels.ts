@@ -3,7 +3,17 @@ import { channelsNow, pauseChannel, resumeChannel } from '../../routes/channels.
 import { count, counted, moment, percent } from '../format.ts';
 import { type Html, html } from '../html.ts';
 import { consoleForm, opsPage, type Visit } from '../page.ts';
-import { actionForm, askingButton, badge, facts, field, named, type Tone } from '../parts.ts';
+import {
+  actionForm,
+  askingButton,
+  badge,
+  emptyNote,
+  facts,
+  field,
+  named,
+  pages,
+  type Tone,
+} from '../parts.ts';
 import { type PauseNotes, pauseNotes, pauseOf } from '../paused.ts';
 import type { SeenChannel } from '../problem.ts';
 import { section } from '../section.ts';
@@ -102,7 +112,12 @@ const allOfWhatsapp = (target: Target, csrf: string | undefined): Html =>
   html`<article class="card wide" data-key="all"><h2>WhatsApp as a whole ${badge(target.paused ? 'warn' : 'good', target.paused ? 'paused' : 'on')}</h2>
 ${pausedLine(target.paused) || html`<p class="why">The shared number and the numbers of all customers.</p>`}${pauseForm(target, csrf)}</article>`;
 
-const view = ({ app, caller }: Visit, items: readonly Channel[], notes: PauseNotes): Html => {
+type Answer = Awaited<ReturnType<typeof channelsNow.handle>>;
+
+/** `all` stands before the first part only. */
+const view = ({ app, caller, query }: Visit, found: Answer, notes: PauseNotes): Html => {
+  const { items, next_before: next } = found;
+  const isPart = query.has('before') || query.has('account');
   const csrf = caller.csrf;
   const whole = pauseOf(app, notes, 'whatsapp');
   const all: Target = { channel: 'whatsapp', name: 'WhatsApp as a whole', paused: whole };
@@ -112,15 +127,19 @@ const view = ({ app, caller }: Visit, items: readonly Channel[], notes: PauseNot
     const target: Target = { channel: one.channel, name: nameOf(one), paused, ...own };
     return card(one, target, csrf, one.channel === 'whatsapp' && whole !== null);
   });
-  return html`<div class="cards">${allOfWhatsapp(all, csrf)}${cards}</div>`;
+  const older = next === null ? undefined : `/ops/channels?before=${next}`;
+  const none = isPart && items.length === 0 && emptyNote('No number is connected here.');
+  return html`<div class="cards">${!isPart && allOfWhatsapp(all, csrf)}${cards}</div>${none}${pages(isPart ? '/ops/channels' : undefined, older)}`;
 };
 
 const body = (visit: Visit): Promise<Html> => {
   const looker = { caller: visit.caller, requestId: 'console' };
+  const parts = ['before', 'account'].map((name) => [name, visit.query.get(name)] as const);
+  const asked = Object.fromEntries(parts.filter(([, value]) => value));
   return section(
     'The channels',
-    () => Promise.all([visit.run(channelsNow), pauseNotes(visit.app, looker)]),
-    ([{ items }, notes]) => view(visit, items, notes),
+    () => Promise.all([visit.run(channelsNow, { query: asked }), pauseNotes(visit.app, looker)]),
+    ([found, notes]) => view(visit, found, notes),
   );
 };
 
