@@ -20,8 +20,13 @@ const orMethod = (codes: ErrorCode[]): ErrorCode[] =>
     ? codes
     : ['METHOD_NOT_ALLOWED', ...codes];
 
+/** Any request may lack what HTTP asks of it, such as its Host header. */
+const ofHttp: ErrorCode[] = ['VALIDATION_ERROR'];
+
 /** Every code the route can answer, each once. */
-export const errorsOf = (route: Route): ErrorCode[] => orMethod(codesOf(route));
+export const errorsOf = (route: Route): ErrorCode[] => [
+  ...new Set([...orMethod(codesOf(route)), ...ofHttp]),
+];
 
 const codesOf = (route: Route): ErrorCode[] => {
   if (route.kind === 'raw') return [...new Set([...route.errors, ...always])];

@@ -181,7 +181,9 @@ const rawOperation = (route: RawRoute): Json => {
           },
         },
       },
-      ...(inbound ? { '403': { description: 'Not signed by the provider.' } } : {}),
+      ...(inbound
+        ? { '403': { description: 'Not signed by the provider.' } }
+        : { '304': { description: 'It is still what the ETag in If-None-Match names.' } }),
       ...errorResponses(route),
     },
   };

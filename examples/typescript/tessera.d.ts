@@ -771,6 +771,21 @@ export type operations = {
           };
         };
       };
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
+      400: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "VALIDATION_ERROR";
+            };
+          };
+        };
+      };
       /** @description [METHOD_NOT_ALLOWED](/docs/errors/METHOD_NOT_ALLOWED): This path does not support the method. See the Allow header. */
       405: {
         headers: {
@@ -868,6 +883,21 @@ export type operations = {
                  */
                 since: string | null;
               };
+            };
+          };
+        };
+      };
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
+      400: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "VALIDATION_ERROR";
             };
           };
         };
@@ -3672,6 +3702,21 @@ export type operations = {
           };
         };
       };
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
+      400: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "VALIDATION_ERROR";
+            };
+          };
+        };
+      };
       /**
        * @description [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
@@ -3799,6 +3844,21 @@ export type operations = {
           };
         };
       };
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
+      400: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "VALIDATION_ERROR";
+            };
+          };
+        };
+      };
       /**
        * @description [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
@@ -3892,6 +3952,21 @@ export type operations = {
                 live: string;
                 test: string;
               };
+            };
+          };
+        };
+      };
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
+      400: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "VALIDATION_ERROR";
             };
           };
         };
@@ -4543,6 +4618,21 @@ export type operations = {
                   finished_at: string | null;
                 }) | null;
               }) | null;
+            };
+          };
+        };
+      };
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
+      400: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "VALIDATION_ERROR";
             };
           };
         };
@@ -5232,6 +5322,21 @@ export type operations = {
           };
         };
       };
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
+      400: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "VALIDATION_ERROR";
+            };
+          };
+        };
+      };
       /**
        * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
@@ -5375,6 +5480,21 @@ export type operations = {
                 })[];
               /** @description Give it as `before` to go on; null at the end. */
               next_before: string | null;
+            };
+          };
+        };
+      };
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
+      400: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "VALIDATION_ERROR";
             };
           };
         };
@@ -7740,6 +7860,21 @@ export type operations = {
           };
         };
       };
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
+      400: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "VALIDATION_ERROR";
+            };
+          };
+        };
+      };
       /**
        * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
@@ -8794,6 +8929,21 @@ export type operations = {
           };
         };
       };
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
+      400: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "VALIDATION_ERROR";
+            };
+          };
+        };
+      };
       /**
        * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
@@ -8917,6 +9067,21 @@ export type operations = {
                    */
                   source: "account" | "platform";
                 })[];
+            };
+          };
+        };
+      };
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
+      400: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "VALIDATION_ERROR";
             };
           };
         };
@@ -9159,6 +9324,21 @@ export type operations = {
         };
         content: {
           "text/csv": string;
+        };
+      };
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
+      400: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "VALIDATION_ERROR";
+            };
+          };
         };
       };
       /**
@@ -10095,6 +10275,21 @@ export type operations = {
           };
         };
       };
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
+      400: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "VALIDATION_ERROR";
+            };
+          };
+        };
+      };
       /**
        * @description [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
@@ -10187,6 +10382,21 @@ export type operations = {
               secret: string;
               otpauth_url: string;
               qr_code: string;
+            };
+          };
+        };
+      };
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
+      400: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "VALIDATION_ERROR";
             };
           };
         };
@@ -10986,6 +11196,21 @@ export type operations = {
           };
         };
       };
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
+      400: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "VALIDATION_ERROR";
+            };
+          };
+        };
+      };
       /**
        * @description [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
        *
@@ -11225,6 +11450,21 @@ export type operations = {
             data: {
               /** @description How many were ended. */
               revoked: number;
+            };
+          };
+        };
+      };
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
+      400: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "VALIDATION_ERROR";
             };
           };
         };
@@ -11872,6 +12112,21 @@ export type operations = {
           };
         };
       };
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
+      400: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "VALIDATION_ERROR";
+            };
+          };
+        };
+      };
       /**
        * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
@@ -12274,6 +12529,21 @@ export type operations = {
           };
         };
       };
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
+      400: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "VALIDATION_ERROR";
+            };
+          };
+        };
+      };
       /**
        * @description [INVALID_API_KEY](/docs/errors/INVALID_API_KEY): The Authorization header is missing or the API key is not valid.
        *
@@ -12403,6 +12673,21 @@ export type operations = {
           "text/plain": unknown;
         };
       };
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
+      400: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "VALIDATION_ERROR";
+            };
+          };
+        };
+      };
       /** @description Not signed by the provider. */
       403: {
         content: never;
@@ -12470,6 +12755,21 @@ export type operations = {
         };
         content: {
           "text/plain": unknown;
+        };
+      };
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
+      400: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "VALIDATION_ERROR";
+            };
+          };
         };
       };
       /** @description Not signed by the provider. */
@@ -12774,6 +13074,25 @@ export type operations = {
           "application/json": unknown;
         };
       };
+      /** @description It is still what the ETag in If-None-Match names. */
+      304: {
+        content: never;
+      };
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
+      400: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "VALIDATION_ERROR";
+            };
+          };
+        };
+      };
       /** @description [METHOD_NOT_ALLOWED](/docs/errors/METHOD_NOT_ALLOWED): This path does not support the method. See the Allow header. */
       405: {
         headers: {
@@ -12837,6 +13156,25 @@ export type operations = {
         };
         content: {
           "text/html": unknown;
+        };
+      };
+      /** @description It is still what the ETag in If-None-Match names. */
+      304: {
+        content: never;
+      };
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
+      400: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "VALIDATION_ERROR";
+            };
+          };
         };
       };
       /** @description [METHOD_NOT_ALLOWED](/docs/errors/METHOD_NOT_ALLOWED): This path does not support the method. See the Allow header. */

@@ -11,6 +11,7 @@ import { createAccount } from '../../lib/signup/create.ts';
 import { type Running, runWorker } from '../../workers/run.ts';
 import { workers } from '../../workers/workers.ts';
 import { createSimulators } from '../simulators/server.ts';
+import { watchAnswers } from './checked-answers.ts';
 import { checkPublishes } from './checked-broker.ts';
 import { type Client, createClient } from './client.ts';
 import { createLine, type Line } from './line.ts';
@@ -106,6 +107,7 @@ export const startStack = async (name: string, options: StackOptions = {}): Prom
   const misfits = [checkPublishes(api.broker), checkPublishes(worker.broker)];
   const listening: Listening = await listen(api);
   const url = `http://127.0.0.1:${listening.port}`;
+  const answers = watchAnswers(listening.port);
   sim.setApiUrl(url);
 
   const running = new Map<string, Running>();
@@ -166,6 +168,7 @@ export const startStack = async (name: string, options: StackOptions = {}): Prom
     close: async () => {
       await sim.close();
       await listening.close();
+      misfits.push(answers.stop());
       await stopWorkers(...running.keys());
       await Promise.all([api.close(), worker.close()]);
       await Promise.all(Object.values(lines ?? {}).map((line) => line.close()));
