@@ -11,7 +11,7 @@ import type { RequestState } from './context.ts';
 import { answerData, type Context } from './envelope.ts';
 import { createRawBodies, type RawBodies } from './raw-bodies.ts';
 import type { CsvRoute, JsonRoute, RawAnswer, RawRoute, Request, Route } from './route.ts';
-import { sourceKeyOf } from './source.ts';
+import { addressOf, sourceKeyOf } from './source.ts';
 import { validate } from './validate.ts';
 
 /** `/v1/otp/status/{message_id}` as the router writes it. */
@@ -27,7 +27,7 @@ const bodyOf = (ctx: Context): unknown => (ctx.request as { body?: unknown }).bo
 const paramsOf = (ctx: Context): unknown => ({ ...(ctx as { params?: object }).params });
 
 const visitorOf = (ctx: Context) => ({
-  ip: ctx.ip.replace(/^::ffff:/, ''),
+  ip: addressOf(ctx.ip).replace(/^::ffff:/, ''),
   userAgent: ctx.get('User-Agent'),
   source: sourceKeyOf(ctx.ip),
 });

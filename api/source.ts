@@ -1,17 +1,24 @@
 // Who a call comes from, as far as limits care: an IPv4 address, or the network of an IPv6 one.
-import { isIPv6 } from 'node:net';
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
 import { sha256Hex } from '../lib/kernel/secrets.ts';
+
+/** Some proxies write the port behind the address, 198.51.100.7:40312 or [2001:db8::7]:40312; each connection has another. */
+export const addressOf = (ip: string): string =>
+  /^\[([^\]]+)\](?::\d+)?$/.exec(ip)?.[1] ?? /^([\d.]+):\d+$/.exec(ip)?.[1] ?? ip;
 
 /** An opaque name of where a call comes from; limits count by it. */
 export const sourceKeyOf = (ip: string): string => sha256Hex(sourceOf(ip));
 
 /** The first 64 bits of an IPv6 address are one customer's; an IPv4 address inside IPv6 is that address. */
 export const sourceOf = (ip: string): string => {
-  const plain = ip.replace(/^::ffff:/, '');
-  if (!isIPv6(plain)) return plain;
-  const [head = '', tail = ''] = plain.split('::');
-  const groups = head.split(':').filter(Boolean);
-  const last = tail.split(':').filter(Boolean);
-  const zeros = plain.includes('::') ? Array(8 - groups.length - last.length).fill('0') : [];
-  return [...groups, ...zeros, ...last].slice(0, 4).join(':');
+  const plain = addressOf(ip);
+  if (isIP(plain) === 0) return plain;
+  const address = ipaddr.process(plain);
+  return address instanceof ipaddr.IPv6
+    ? address.parts
+        .slice(0, 4)
+        .map((part) => part.toString(16))
+        .join(':')
+    : address.toString();
 };

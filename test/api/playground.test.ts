@@ -1,5 +1,6 @@
 // The playground: a code without an account, and what holds against those who would abuse it.
 import test from 'ava';
+import { sourceOf } from '../../api/source.ts';
 import { createClient } from '../support/client.ts';
 import { type Stack, startStack } from '../support/stack.ts';
 
@@ -81,6 +82,29 @@ test('what a caller writes into X-Forwarded-For in front of the proxy gains noth
   for (const forged of [`${aSource()}, ${real}`, `::1,127.0.0.1,${real}`, `junk, ${real}`, real]) {
     const over = await send(stack.phone().number, forged);
     t.like(over.error, { code: 'RATE_LIMIT_EXCEEDED', dimension: 'source_ip' }, forged);
+  }
+});
+
+test('a proxy that writes the port behind the address gives nobody a fresh limit', async (t) => {
+  const real = aSource();
+  for (let number = 0; number < 20; number++) {
+    t.is((await send(stack.phone().number, `${real}:${40_000 + number}`)).status, 200);
+  }
+  for (const same of [real, `${real}:50001`, `::ffff:${real}`]) {
+    const over = await send(stack.phone().number, same);
+    t.like(over.error, { code: 'RATE_LIMIT_EXCEEDED', dimension: 'source_ip' }, same);
+  }
+});
+
+test('one caller is one source, however the address is written', (t) => {
+  for (const [source, ...forms] of [
+    ['198.51.100.7', '198.51.100.7:1', '::ffff:198.51.100.7', '::ffff:c633:6407'],
+    ['2001:db8:0:1', '2001:db8:0:1::7', '2001:DB8:0:1:9:9:9:9', '[2001:db8:0:1::7]:443'],
+    ['2001:db8:0:1', '[2001:db8:0:1::7]', '2001:0db8:0000:0001::'],
+    ['0:0:0:0', '::1'],
+    ['junk', 'junk'],
+  ] as const) {
+    for (const form of forms) t.is(sourceOf(form), source, form);
   }
 });
 
