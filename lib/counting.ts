@@ -147,11 +147,11 @@ const resultOf = (result: OutboundResult): string =>
 /** Times attempts to deliver webhooks. */
 export const timeWebhooks = (metrics: Metrics, outbound: Outbound): Outbound => ({
   ...outbound,
-  post: async (...args) => {
-    const result = await outbound.post(...args);
-    metrics.webhooks.observe(result.durationMs, resultOf(result));
-    return result;
-  },
+  post: (url, headers, body) =>
+    outbound.post(url, headers, body).then((result) => {
+      metrics.webhooks.observe(result.durationMs, resultOf(result));
+      return result;
+    }),
 });
 
 /** Takes note of a job that was settled; a wait is that of the first attempt. */

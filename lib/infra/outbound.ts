@@ -48,53 +48,62 @@ const textOf = (value: string | string[] | undefined): string | undefined =>
   Array.isArray(value) ? value[0] : value;
 
 type Target = { dispatcher: Dispatcher; origin: string; path: string };
-type Answer = { status: number; retryAfter: string | undefined };
 
 /**
- * One request to its end: rejects at the deadline wherever it is by then, and reads no more of the answer than is
- * allowed. The dispatcher's own handler, since streams and signals cost more than the rest of the call.
+ * One request to its end, wherever it is at the deadline, and reading no more of the answer than is allowed; never
+ * rejects. The dispatcher's own handler and one promise: streams, signals and layers cost more than the rest of the call.
  */
 const exchange = (
   dispatcher: Dispatcher,
   options: Dispatcher.DispatchOptions,
   deadlineMs: number,
-): Promise<Answer> =>
-  new Promise((resolve, reject) => {
+): Promise<OutboundResult> =>
+  new Promise((resolve) => {
+    const startedAt = performance.now();
     let running: Dispatcher.DispatchController | undefined;
-    let answer: Answer | undefined;
+    let status = 0;
+    let retryAfter: string | undefined;
     let size = 0;
     let settled = false;
-    const settle = (end: () => void): void => {
+    const settle = (reason: NoAnswer | undefined): void => {
       settled = true;
       clearTimeout(timer);
-      end();
+      const durationMs = Math.round(performance.now() - startedAt);
+      if (reason) resolve({ kind: 'none', reason, durationMs });
+      else resolve({ kind: 'answer', status, retryAfter, durationMs });
     };
-    const abandon = (end: () => void): void => {
-      settle(end);
+    const abandon = (reason: NoAnswer | undefined): void => {
+      settle(reason);
       running?.abort(new DeadlinePassed());
     };
-    const timer = setTimeout(() => abandon(() => reject(new DeadlinePassed())), deadlineMs);
-    dispatcher.dispatch(options, {
+    const timer = setTimeout(() => abandon('timeout'), deadlineMs);
+    const handler: Dispatcher.DispatchHandler = {
       onRequestStart: (controller) => {
         running = controller;
         if (settled) controller.abort(new DeadlinePassed());
       },
-      onResponseStart: (_controller, status, headers) => {
-        if (status >= 200) answer = { status, retryAfter: textOf(headers['retry-after']) };
+      onResponseStart: (_controller, code, headers) => {
+        // What comes before the answer (100, 103) is none.
+        if (code < 200) return;
+        status = code;
+        retryAfter = textOf(headers['retry-after']);
       },
       onResponseData: (_controller, chunk) => {
         size += chunk.length;
-        const enough = answer;
-        if (size > readMost && enough && !settled) abandon(() => resolve(enough));
+        if (size > readMost && status > 0 && !settled) abandon(undefined);
       },
       onResponseEnd: () => {
-        const whole = answer;
-        if (!settled && whole) settle(() => resolve(whole));
+        if (!settled && status > 0) settle(undefined);
       },
       onResponseError: (_controller, error) => {
-        if (!settled) settle(() => reject(error));
+        if (!settled) settle(reasonOf(error));
       },
-    });
+    };
+    try {
+      dispatcher.dispatch(options, handler);
+    } catch (error) {
+      if (!settled) settle(reasonOf(error));
+    }
   });
 
 /** `deadlineMs` bounds a whole call, the answer's body included; how many run at once is the caller's business. */
@@ -136,20 +145,13 @@ export const createOutbound = (options: {
     return target;
   };
 
-  const call = (url: string, headers: Record<string, string>, body: string): Promise<Answer> => {
-    const { dispatcher, origin, path } = targetOf(url);
-    return exchange(dispatcher, { origin, path, method: 'POST', headers, body }, deadlineMs);
-  };
-
   return {
-    post: async (url, headers, body) => {
-      const startedAt = performance.now();
-      const took = () => Math.round(performance.now() - startedAt);
+    post: (url, headers, body) => {
       try {
-        const answer = await call(url, headers, body);
-        return { kind: 'answer', ...answer, durationMs: took() };
+        const { dispatcher, origin, path } = targetOf(url);
+        return exchange(dispatcher, { origin, path, method: 'POST', headers, body }, deadlineMs);
       } catch (error) {
-        return { kind: 'none', reason: reasonOf(error), durationMs: took() };
+        return Promise.resolve({ kind: 'none', reason: reasonOf(error), durationMs: 0 });
       }
     },
     close: async () => {

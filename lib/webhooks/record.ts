@@ -114,24 +114,31 @@ const run =
   };
 
 export const createRecorder = (deps: Deps): Recorder => {
-  const group = createGrouper<Ended, undefined>({ maxSize, maxWaitMs, run: run(deps) });
-  let unwritten = 0;
+  const write = run(deps);
   const waiting: (() => void)[] = [];
+  let unwritten = 0;
 
-  const written = (): void => {
-    unwritten -= 1;
+  const written = (count: number): void => {
+    unwritten -= count;
     if (unwritten > unwrittenMost) return;
     for (const go of waiting.splice(0)) go();
   };
 
-  return {
-    add: async (endpoint, attempted) => {
-      unwritten += 1;
+  const group = createGrouper<Ended, undefined>({
+    ...{ maxSize, maxWaitMs },
+    run: async (all) => {
       try {
-        await group.add({ endpoint, attempted });
+        return await write(all);
       } finally {
-        written();
+        written(all.length);
       }
+    },
+  });
+
+  return {
+    add: (endpoint, attempted) => {
+      unwritten += 1;
+      return group.add({ endpoint, attempted });
     },
     caughtUp: async () => {
       if (unwritten > unwrittenMost) await new Promise<void>((go) => waiting.push(go));

@@ -69,7 +69,8 @@ export const createRunner = (
   },
 ): Runner => {
   const { gate, lanes, clock, timeoutMs } = deps;
-  const open = new Set<Promise<void>>();
+  let open = 0;
+  let onIdle: (() => void) | undefined;
   /** Lanes for which there was room at their endpoint, but none in the process. */
   const starved = new Set<Lane>();
 
@@ -81,10 +82,13 @@ export const createRunner = (
 
   const start = (lane: Lane, delivery: Delivery, ticket: Ticket): void => {
     lane.running += 1;
-    const tracked = attemptOnce(deps, { lane, delivery, ticket, ended }).finally(() =>
-      open.delete(tracked),
-    );
-    open.add(tracked);
+    open += 1;
+    void attemptOnce(deps, { lane, delivery, ticket, ended }).then(closed);
+  };
+
+  const closed = (): void => {
+    open -= 1;
+    if (open === 0) onIdle?.();
   };
 
   /** Too old to be attempted under its lease: it comes again by itself. */
@@ -141,8 +145,10 @@ export const createRunner = (
       lanes.push(lane, delivery);
       return true;
     },
-    drain: async () => {
-      while (open.size > 0) await Promise.all(open);
-    },
+    drain: () =>
+      new Promise((resolve) => {
+        onIdle = resolve;
+        if (open === 0) resolve();
+      }),
   };
 };
