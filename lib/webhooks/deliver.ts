@@ -121,10 +121,7 @@ export const createDeliverer = (deps: DeliverDeps): Deliverer => {
   let stopping = false;
   const stopped = (): boolean => stopping;
 
-  const onRoom = (lane: Lane): void => {
-    refill.want(lane);
-    lanes.close(lane);
-  };
+  const onRoom = (lane: Lane): void => refill.want(lane);
   const runner = createRunner(
     { ...parts, clock, log, timeoutMs },
     { onRoom, onClosed: (_lane, deliveries) => putAway.later(deliveries), stopped },
@@ -163,6 +160,8 @@ export const createDeliverer = (deps: DeliverDeps): Deliverer => {
     for (const lane of lanes.all()) {
       runner.advance(lane);
       onRoom(lane);
+      // Here and not at each end: a busy endpoint keeps its lane.
+      lanes.close(lane);
     }
   };
 
