@@ -16,7 +16,9 @@ const call = async <T>(method: string, path: string): Promise<T> => {
 type ListedConnection = { name: string; client_properties?: { connection_name?: string } };
 
 const named = async (vhost: string, name: string): Promise<ListedConnection[]> => {
-  const all = await call<ListedConnection[]>('GET', `/api/vhosts/${vhost}/connections`);
+  // The API fails, without a body, when two ask for the first time at once: it starts the cache of the list twice.
+  const path = `/api/vhosts/${vhost}/connections`;
+  const all = (await call<ListedConnection[] | undefined>('GET', path)) ?? [];
   return all.filter(({ client_properties: known }) => known?.connection_name === name);
 };
 
