@@ -1,14 +1,26 @@
 // What the recipes' HTTP handlers have in common: they run on node:http, know their caller and write down refusals.
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { createServer, type RequestListener } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { buffer } from 'node:stream/consumers';
 import { createDeliver, type Deliver, type Refusal, type Remedy } from './deliver.ts';
 
 /** A handler as Deno, Bun, Workers and most frameworks have them. */
 export type Handler = (request: Request) => Promise<Response>;
 
-/** Lets `handle` answer requests of node:http; what it throws becomes a 500 without words. */
+const mostBytes = 64 * 1024;
+
+/** The whole body; undefined when it is larger than any identity server's: whoever sends it is not known yet. */
+const bodyOf = async (incoming: IncomingMessage): Promise<Buffer | undefined> => {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of incoming as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes <= mostBytes) chunks.push(chunk);
+  }
+  return bytes > mostBytes ? undefined : Buffer.concat(chunks);
+};
+
+/** Lets `handle` answer requests of node:http; what it throws becomes a 500 without words, a huge body a 413. */
 export const toListener =
   (handle: Handler): RequestListener =>
   async (incoming, outgoing) => {
@@ -16,7 +28,11 @@ export const toListener =
       const headers = new Headers();
       for (const [name, value] of Object.entries(incoming.headers)) headers.set(name, `${value}`);
       const { method = 'GET' } = incoming;
-      const body = method === 'GET' || method === 'HEAD' ? null : await buffer(incoming);
+      const body = method === 'GET' || method === 'HEAD' ? null : await bodyOf(incoming);
+      if (body === undefined) {
+        outgoing.writeHead(413).end();
+        return;
+      }
       const url = new URL(incoming.url ?? '/', 'http://localhost');
       const answer = await handle(new Request(url, { method, headers, body }));
       outgoing.statusCode = answer.status;

@@ -1,7 +1,8 @@
 // The senders for Supabase, Logto, Ory Kratos and Zitadel, called as those systems document that they call.
+import { createServer } from 'node:http';
 import test, { type ExecutionContext } from 'ava';
 import { createDeliver, type Deliver } from '../../examples/deliver/deliver.ts';
-import type { Handler } from '../../examples/deliver/serve.ts';
+import { type Handler, toListener } from '../../examples/deliver/serve.ts';
 import {
   authorization,
   type Call,
@@ -211,4 +212,14 @@ test('a code that is not six digits is refused with the reason', async (t) => {
   const text = await answer.text();
   t.regex(text, /VALIDATION_ERROR.*code: /);
   t.notRegex(text, /K7W2QD/);
+});
+
+test('a body larger than any identity server sends is refused before it is kept', async (t) => {
+  const never: Handler = async () => t.fail('it was handed on') as never;
+  const server = createServer(toListener(never));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as { port: number };
+  const body = 'x'.repeat(64 * 1024 + 1);
+  t.is((await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body })).status, 413);
+  server.close();
 });
