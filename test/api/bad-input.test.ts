@@ -142,6 +142,11 @@ for (const route of bodyRoutes) {
       const deep = `${'['.repeat(30_000)}${']'.repeat(30_000)}`;
       for (const body of [...broken, deep]) await refusesField(t, route, body, 'body');
       await refusesField(t, route, Buffer.from([0xff, 0xfe, 0x7b, 0x00]), 'body');
+      const twice = JSON.stringify(validBody(route)).replace(
+        '{',
+        '{"phone":"+14155550123","phone":1,',
+      );
+      await refusesField(t, route, twice, 'body');
       const poisoned = `{"phone":"+14155550123","__proto__":{"phone":"+14155550123"}}`;
       errorIn(t, await call(route, poisoned), 'a poisoned prototype');
       const nested = `{"phone":${'['.repeat(20_000)}${']'.repeat(20_000)}}`;
