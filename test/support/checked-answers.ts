@@ -10,8 +10,8 @@ type Started = { request: IncomingMessage; response: ServerResponse; server: Ser
 /** Node's own news of a request that came in. */
 const requestStarted = 'http.server.request.start';
 
-const isJson = (response: ServerResponse): boolean =>
-  /json/.test(String(response.getHeader('content-type') ?? '')) &&
+// What was given to writeHead is no header that could be asked for: only an encoding that was set can be seen.
+const isPlain = (response: ServerResponse): boolean =>
   response.getHeader('content-encoding') === undefined;
 
 /** Calls `done` with the whole body once it went out. */
@@ -19,7 +19,7 @@ const whenSent = (response: ServerResponse, done: (text: string) => void): void 
   const chunks: Buffer[] = [];
   const keep = (chunk: unknown): void => {
     if (chunk === undefined || chunk === null || typeof chunk === 'function') return;
-    if (isJson(response)) chunks.push(Buffer.from(chunk as string | Buffer));
+    if (isPlain(response)) chunks.push(Buffer.from(chunk as string | Buffer));
   };
   const { write, end } = response;
   response.write = ((...given: Parameters<typeof write>) => {
