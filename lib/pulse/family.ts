@@ -8,7 +8,7 @@ const seriesMost = 1_000;
 const childrenOf = <C>(labels: readonly string[], make: (...values: string[]) => C) => {
   const known = new Map<string, C>();
   return (...values: string[]): C => {
-    const key = values.join('\n');
+    const key = values.length === 1 ? String(values[0]) : values.join('\n');
     const found = known.get(key);
     if (found !== undefined) return found;
     if (known.size >= seriesMost) return make(...labels.map(() => 'other'));
