@@ -1,6 +1,6 @@
 // Accounts, the platform and messages over the ops listener: found, looked at, changed, and every change on record.
 import test, { type ExecutionContext } from 'ava';
-import { newId } from '../../lib/kernel/ids.ts';
+import { idBytes, newId } from '../../lib/kernel/ids.ts';
 import { andHeard } from '../support/heard.ts';
 import { type Ops, startOps } from '../support/ops.ts';
 import { type Customer, eventually, type Stack, startStack } from '../support/stack.ts';
@@ -254,8 +254,9 @@ test.serial('a request for capacity waits for its review', async (t) => {
     business_justification: 'We grow quickly and need more room for our sign-ups.',
   };
   const asked = await customer.live.post('/v1/clients/capacity-requests', wish);
-  if (asked.status !== 201) return t.log(`skipped: ${asked.text}`);
-  const { items } = (await ops.get('/ops/api/capacity')).data;
+  t.is(asked.status, 201, asked.text);
+  const { items, more } = (await ops.get('/ops/api/capacity')).data;
+  t.false(more);
   t.is(items[0].account_id, customer.accountId);
   const path = pathOf(`/capacity/${items[0].id}`);
   t.is((await ops.post(path, { per_minute: 100_000_000, note: null })).status, 400);
@@ -264,6 +265,22 @@ test.serial('a request for capacity waits for its review', async (t) => {
   t.deepEqual((await ops.get('/ops/api/capacity')).data.items, []);
   t.is((await ops.post(path, { per_minute: 2_000, note: null })).status, 404);
 });
+
+test.serial(
+  'of more requests than a page takes the oldest are shown, and that others wait',
+  async (t) => {
+    const { db } = stack.api;
+    const [row] = await db('capacity_requests').limit(1);
+    const copies = Array.from({ length: 101 }, () => ({
+      ...{ ...row, id: idBytes(newId()), status: 'pending' },
+    }));
+    await db('capacity_requests').insert(copies);
+    const { items, more } = (await ops.get('/ops/api/capacity')).data;
+    t.is(items.length, 100);
+    t.true(more);
+    await db('capacity_requests').where({ status: 'pending' }).delete();
+  },
+);
 
 test.serial(
   'what fails is on record as failed, and what cannot be recorded is not done',

@@ -176,14 +176,14 @@ export const pendingCapacity = opsRoute({
   ...{ method: 'GET', path: '/ops/api/capacity' },
   summary: 'Requests for capacity that wait for a review, the oldest first.',
   handle: async (app) => {
-    const found = await app.lookup.pendingCapacity(pendingMost);
+    const found = await app.lookup.pendingCapacity(pendingMost + 1);
     const items = await Promise.all(
-      found.map(async ({ accountId, id }) => ({
+      found.slice(0, pendingMost).map(async ({ accountId, id }) => ({
         account_id: accountId,
         ...capacityView(await findCapacity(app, accountId, id)),
       })),
     );
-    return { items };
+    return { items, /** Whether others wait behind these. */ more: found.length > pendingMost };
   },
 });
 

@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Channel, GetMessage } from 'amqplib';
 import type { Broker } from './broker.ts';
 import { type DeadLetter, readDead } from './dead.ts';
+import { createSureCount } from './sure-count.ts';
 import { deadQueue } from './topology.ts';
 
 /** `id` names the letter for as long as it is in its queue; the same job dead a second time is another letter. */
@@ -151,13 +152,30 @@ const paced = async (startedAt: number, settled: number, { perSecond, signal }: 
 /** What is done so far, and how many letters come next. */
 type Batch = { done: Settled; size: number };
 
-type Deps = { broker: Pick<Broker, 'look'> };
+/** Longer than a look of another process hides letters. */
+const lookAgainMs = 200;
+
+type Deps = {
+  broker: Pick<Broker, 'look'>;
+  /** Waits before a second count; default 200 ms. */
+  beforeAgain?: () => Promise<unknown>;
+};
 
 /** The letters of all jobs; within a process looks, counts and orders take turns, so that none hides letters from another. */
-export const createLetters = ({ broker }: Deps): Letters => {
+export const createLetters = ({
+  broker,
+  beforeAgain = () => pause(lookAgainMs),
+}: Deps): Letters => {
   const turn = createTurns();
   /** How many letters orders have in hand, by job. */
   const kept = new Map<string, number>();
+  const surely = createSureCount(beforeAgain);
+
+  const countOnce = (channel: Channel, job: string): Promise<number> =>
+    turn(job, async () => {
+      const { messageCount } = await channel.checkQueue(deadQueue(job));
+      return messageCount + (kept.get(job) ?? 0);
+    });
 
   /** Takes a batch and gives up what is wanted, before anybody counts or looks. */
   const takeBatch = (channel: Channel, job: string, order: Order, { done, size }: Batch) =>
@@ -216,13 +234,15 @@ export const createLetters = ({ broker }: Deps): Letters => {
         }
       }),
     counts: (names) =>
-      broker.look(async (channel) => {
-        const count = (job: string) =>
-          turn(job, async (): Promise<[string, number]> => {
-            const { messageCount } = await channel.checkQueue(deadQueue(job));
-            return [job, messageCount + (kept.get(job) ?? 0)];
-          });
-        return new Map(await Promise.all(names.map(count)));
-      }),
+      broker.look(
+        async (channel) =>
+          new Map(
+            await Promise.all(
+              names.map(async (job): Promise<[string, number]> => {
+                return [job, await surely(job, () => countOnce(channel, job))];
+              }),
+            ),
+          ),
+      ),
   };
 };

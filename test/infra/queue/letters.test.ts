@@ -248,3 +248,23 @@ test('letters in the hands of an order count as dead until they are given up', a
   const { settled } = await running;
   t.is((await letters.counts(['inhand'])).get('inhand'), 90 - settled);
 });
+
+test('letters that another process looks at are not missing from the count; those that went are', async (t) => {
+  const { broker } = await withLetters('glimpsed', 20);
+  const other = await rig.operator();
+  let again = 0;
+  const giveBack = async (): Promise<void> => {
+    again += 1;
+    other.nackAll(true);
+    await until(async () => (await other.checkQueue('glimpsed.dead')).messageCount === 20);
+  };
+  const letters = createLetters({ broker, beforeAgain: giveBack });
+  const count = async () => (await letters.counts(['glimpsed'])).get('glimpsed');
+  t.is(await count(), 20);
+  for (let taken = 0; taken < 15; taken++) await other.get('glimpsed.dead');
+  t.is(await count(), 20);
+  t.is(again, 1);
+  await other.purgeQueue('glimpsed.dead');
+  const gone = createLetters({ broker, beforeAgain: () => Promise.resolve() });
+  t.is((await gone.counts(['glimpsed'])).get('glimpsed'), 0);
+});

@@ -37,10 +37,10 @@ const body = async ({ run, caller }: Visit): Promise<Html> =>
   section(
     'The requests',
     () => run(pendingCapacity),
-    ({ items }) =>
+    ({ items, more }) =>
       items.length === 0
         ? emptyNote('No request waits for a review.')
-        : html`${items.map((one) => view(one, caller.csrf))}`,
+        : html`${items.map((one) => view(one, caller.csrf))}${more ? html`<p>These are the oldest; the others follow when some of them are decided.</p>` : ''}`,
   );
 
 export const capacityPage = opsPage({
