@@ -170,6 +170,11 @@ const timeline = async ({ client }: Given, id: string): Promise<Outcome> => {
   return { data, text: `${head}\n${table(['AT', 'STEP', 'CHANNEL', 'REASON'], steps)}` };
 };
 
+const priceRow = (data: Row, country: string): string => {
+  const one = (data.prices as Row[]).find((each) => each.country === country);
+  return table(['COUNTRY', 'USD', 'COST'], [[country, one?.price, one?.cost]]);
+};
+
 const price: Command = {
   name: 'platform price',
   usage: 'COUNTRY USD|none COST',
@@ -181,9 +186,19 @@ const price: Command = {
       price: usd === 'none' ? null : toNumber(usd, 'USD'),
       cost: toNumber(cost, 'COST'),
     };
-    const data = await client.post('/platform/price', body);
-    const one = (data.prices as Row[]).find((each) => each.country === country);
-    return { data, text: table(['COUNTRY', 'USD', 'COST'], [[country, one?.price, one?.cost]]) };
+    const data = (await client.post('/platform/price', body)) as Row;
+    return { data, text: priceRow(data, country) };
+  },
+};
+
+const priceDefault: Command = {
+  name: 'platform price-default',
+  usage: 'COUNTRY',
+  about: 'Takes the price of a country away: it is sold at the price for everywhere.',
+  least: 1,
+  run: async ({ client, words: [country = ''] }) => {
+    const data = (await client.post('/platform/price/remove', { country })) as Row;
+    return { data, text: priceRow(data, country) };
   },
 };
 
@@ -252,5 +267,5 @@ export const platformCommands: readonly Command[] = [
   channels,
   pausing('pause', 'Sends nothing more over a channel, or over one number.'),
   pausing('resume', 'Lets it send again.'),
-  ...[price, platform, change, countries, guard, health, message, reconcile],
+  ...[price, priceDefault, platform, change, countries, guard, health, message, reconcile],
 ];

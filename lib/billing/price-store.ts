@@ -49,6 +49,14 @@ const pricing = (db: Database) => ({
         .merge(values);
     }),
 
+  /** The country costs what every other does again; false when it did already. */
+  removePrice: (country: string): Promise<boolean> =>
+    changeKnown(
+      db,
+      undefined,
+      async (trx) => (await trx('prices').where({ country }).delete()) > 0,
+    ),
+
   setOverride: (accountId: string, country: string, price: number | null): Promise<void> =>
     changeKnown(db, accountId, async (trx) => {
       const key = { account_id: idBytes(accountId), country };

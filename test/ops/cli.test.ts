@@ -156,6 +156,7 @@ test.serial('channels, switches, processes, books and messages', async (t) => {
   t.regex(health.out, /telegram +ok/);
   t.regex((await run('platform price DE 0.07 0.05')).out, /DE +0.07 +0.05/);
   t.regex((await run('platform price DE none 0.05')).out, /DE +- +0.05/);
+  t.regex((await run('platform price-default DE')).out, /DE +- +-/);
   t.is((await run('platform price UK 1 1')).exitCode, 1);
   t.is((await run('platform price DE 1e3 1')).exitCode, 2);
   const { accountId: id } = customer;

@@ -69,6 +69,25 @@ inBrowser('an account is suspended, taken back, credited and priced, all on reco
   await page.close();
 });
 
+inBrowser('a country gets a price of its own, and is sold as everywhere again', async (t) => {
+  const page = await house.open('/ops/switches');
+  const form = page.locator('form[action="/ops/switches/price"]');
+  await form.locator('input[name=country]').fill('de');
+  await form.locator('input[name=price]').fill('0.07');
+  await form.locator('input[name=cost]').fill('0.05');
+  await form.getByRole('button').click();
+  await confirm(page, 'Set');
+  await told(page, 'The price for DE is set.');
+  const remove = page.locator('form[action="/ops/switches/price-remove"]');
+  await remove.getByRole('button').click();
+  t.regex((await page.textContent('dialog')) ?? '', /Sell DE at the price for everywhere/);
+  await confirm(page, 'As everywhere');
+  await told(page, 'DE is sold at the price for everywhere.');
+  await remove.waitFor({ state: 'detached' });
+  t.deepEqual(await findings(page), []);
+  await page.close();
+});
+
 inBrowser(
   'what is refused is said at the form, with its field marked and nothing lost',
   async (t) => {

@@ -136,6 +136,23 @@ export const changePrice = opsRoute({
   },
 });
 
+export const removePrice = opsRoute({
+  ...{ method: 'POST', path: '/ops/api/platform/price/remove' },
+  summary: 'A country has no price of its own any more: it is sold at the price for everywhere.',
+  body: object({ country: country() }),
+  handle: async (app, request) => {
+    const { country: of } = request.body;
+    const detail = { removed: true };
+    const what = { action: 'platform.price', subject: of, detail, affected: Number };
+    const changed = await act(app, request, what, async () => {
+      const was = await app.prices.removePrice(of);
+      await app.revocations.announce();
+      return was;
+    });
+    return { ...(await describe(app)), changed };
+  },
+});
+
 export const proveBooks = opsRoute({
   ...{ method: 'POST', path: '/ops/api/reconcile' },
   summary:
@@ -158,5 +175,6 @@ export const platformRoutes = [
   changeCountries,
   changeGuard,
   changePrice,
+  removePrice,
   proveBooks,
 ];

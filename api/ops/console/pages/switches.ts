@@ -6,6 +6,7 @@ import {
   changeSwitch,
   platformNow,
   proveBooks,
+  removePrice,
 } from '../../routes/platform.ts';
 import { counted, moment, usd } from '../format.ts';
 import { type Html, html } from '../html.ts';
@@ -126,7 +127,22 @@ const view = (platform: Platform, csrf: string | undefined): Html => html`${paus
   csrf,
   '/ops/switches/price',
   html`${field('Country', html`<input name="country" required maxlength="2" size="4" autocomplete="off">`, 'Two letters.')}${field('Price, USD', html`<input name="price" inputmode="decimal" size="10" autocomplete="off">`, 'Empty: not sold.')}${field('Cost, USD', html`<input name="cost" inputmode="decimal" size="10" required autocomplete="off">`)}${askingButton('Set', { ask: 'Sell {country} at {price} USD, at a cost of {cost} USD? A dash for the price means: not sold.', yes: 'Set' })}`,
-)}
+)}${
+  platform.prices.length === 0
+    ? ''
+    : actionForm(
+        csrf,
+        '/ops/switches/price-remove',
+        html`${field(
+          'Country',
+          select(
+            'country',
+            platform.prices.map(({ country }) => ({ value: country, text: country })),
+            platform.prices[0]?.country ?? '',
+          ),
+        )}${askingButton('As everywhere', { ask: `Sell {country} at the price for everywhere, ${platform.default_price} USD?`, yes: 'As everywhere' })}`,
+      )
+}
 <h2 id="books">Books</h2>${books(platform)}${actionForm(csrf, '/ops/switches/books', html`<button>Prove the books</button>`)}`;
 
 const body = async ({ run, caller }: Visit): Promise<Html> =>
@@ -180,6 +196,13 @@ export const switchForms = [
     const country = textOf(form, 'country').toUpperCase();
     await run(changePrice, { body: { country, price, cost: amountOf(form, 'cost') } });
     return `The price for ${country} is set.`;
+  }),
+  platformForm('price-remove', 'Takes a price of a country away.', async ({ run }, form) => {
+    const country = textOf(form, 'country');
+    const { changed } = await run(removePrice, { body: { country } });
+    return changed
+      ? `${country} is sold at the price for everywhere.`
+      : `Nothing changed: ${country} has no price of its own.`;
   }),
   platformForm('books', 'Proves the books.', async ({ run }) => {
     const { accounts, agree, differences, difference_count: n } = await run(proveBooks);
