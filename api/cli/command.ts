@@ -1,5 +1,7 @@
 // What a command of the command line is: a value from which the help and the reading of arguments follow.
+
 import { parseArgs } from 'node:util';
+import { plainDecimal } from '../../lib/kernel/money.ts';
 import { type Answered, type Client, CommandError, exitCodes } from './client.ts';
 
 export type Values = Record<string, string | boolean | string[] | undefined>;
@@ -43,8 +45,8 @@ export const numberOf = (values: Values, name: string): number | undefined => {
 };
 
 export const toNumber = (text: string, what: string): number => {
-  // Plain decimals: 0x10 and 1e3 are more likely slips than amounts.
-  if (/^-?\d+(\.\d+)?$/.test(text)) return Number(text);
+  const number = plainDecimal(text);
+  if (!Number.isNaN(number)) return number;
   throw new CommandError(`${what} must be a number, not "${text}".`, exitCodes.usage);
 };
 

@@ -16,3 +16,7 @@ export const toUsd = (micros: number): number => {
     throw new RangeError('an amount must be a safe integer of micro-USD');
   return micros / microsPerUsd;
 };
+
+/** A number as people write amounts; NaN for all else: 0x10 and 1e3 are more likely slips than amounts. */
+export const plainDecimal = (text: string): number =>
+  /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;

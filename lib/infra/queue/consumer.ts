@@ -1,9 +1,9 @@
 // Consuming a job from its two queues: a bounded number in hand, acknowledged when settled, drained on stop.
 import type { ChannelModel, ConsumeMessage } from 'amqplib';
 import type { Job } from '../../jobs.ts';
+import { within } from '../../kernel/in-time.ts';
 import { describeError } from '../../kernel/redact.ts';
 import type { Tracing } from '../../kernel/tracing.ts';
-import { within } from '../../kernel/within.ts';
 import { giveBack, type Lane, type LaneDeps, openLane } from './lane.ts';
 import { type Handler, type Meta, readMeta } from './message.ts';
 import { type Received, type Settled, type SettlementDeps, settle } from './settlement.ts';

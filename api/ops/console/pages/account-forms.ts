@@ -1,4 +1,5 @@
 // What operators do to an account from its page.
+import { plainDecimal } from '../../../../lib/kernel/money.ts';
 import {
   creditOne,
   priceOne,
@@ -13,11 +14,9 @@ import { consoleForm, type Form, type Visit } from '../page.ts';
 export const textOf = (form: URLSearchParams, name: string): string =>
   (form.get(name) ?? '').trim();
 
-/** A number as people write it, 0x10 and 1e3 are slips; what is none is left for the operation to refuse. */
-export const amountOf = (form: URLSearchParams, name: string): number => {
-  const text = textOf(form, name).replace(/^−/, '-');
-  return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
-};
+/** A number of a form, a typed minus sign included; what is none is left for the operation to refuse. */
+export const amountOf = (form: URLSearchParams, name: string): number =>
+  plainDecimal(textOf(form, name).replace(/^−/, '-'));
 
 /** The name that the form gave this booking: a form sent twice books once. */
 const onceOf = (form: URLSearchParams): string => {
