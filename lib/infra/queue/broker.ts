@@ -62,7 +62,7 @@ export type Broker = {
   depth(queue: string): Promise<{ ready: number; consumers: number }>;
   /** Work on a channel of its own, for looking into queues. @throws BrokerUnavailable */
   look<T>(work: (channel: Channel) => Promise<T>): Promise<T>;
-  /** Jobs this process works on, by job, for every job it consumes. */
+  /** Jobs this process has in hand and has not settled, by job, for every job it consumes. */
   inHand(): Record<string, number>;
   /** Jobs this process has settled since it started, by job, whatever became of them. */
   handled(): Record<string, number>;

@@ -17,7 +17,7 @@ export type Consumer = {
 
 export type AttachableConsumer = Consumer & {
   job: string;
-  /** Jobs that are being worked on. */
+  /** Jobs that the broker has given out and that are not settled: being worked on, or waiting for their turn. */
   inHand(): number;
   /** Consumes on a new connection. */
   attach(model: ChannelModel): Promise<void>;
@@ -82,7 +82,7 @@ export const createConsumer = <P>(
   const turns = createTurns(job.bytesAtOnce ?? Number.POSITIVE_INFINITY);
   let lanes: Lane[] = [];
   let stopping = false;
-  let inHand = 0;
+  let working = 0;
   let onIdle: (() => void) | undefined;
 
   const work = async (message: ConsumeMessage, lane: Lane): Promise<void> => {
@@ -103,7 +103,7 @@ export const createConsumer = <P>(
       giveBack(lane, message);
     }
     turns.end(message.content.length);
-    if (--inHand === 0) onIdle?.();
+    if (--working === 0) onIdle?.();
   };
 
   const onMessage = (message: ConsumeMessage, lane: Lane): void => {
@@ -111,7 +111,7 @@ export const createConsumer = <P>(
     // Not begun: goes back when the channel closes.
     if (stopping) return;
     turns.take(message.content.length, () => {
-      inHand++;
+      working++;
       void work(message, lane);
     });
   };
@@ -128,12 +128,12 @@ export const createConsumer = <P>(
   const idle = (): Promise<void> =>
     new Promise((resolve) => {
       onIdle = resolve;
-      if (inHand === 0) resolve();
+      if (working === 0) resolve();
     });
 
   return {
     job: job.name,
-    inHand: () => inHand,
+    inHand: () => working + turns.waiting(),
     attach: async (model) => {
       if (stopping) return;
       const again = againOf(prefetch);

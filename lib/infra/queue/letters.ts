@@ -101,7 +101,7 @@ const lookAt = async (channel: Channel, queue: string, most: number) => {
 };
 
 /** One piece of work at a time for each name. */
-const createTurns = () => {
+const createSingleFile = () => {
   const last = new Map<string, Promise<unknown>>();
   return <T>(name: string, work: () => Promise<T>): Promise<T> => {
     const mine = (last.get(name) ?? Promise.resolve()).then(work, work);
@@ -166,7 +166,7 @@ export const createLetters = ({
   broker,
   beforeAgain = () => pause(lookAgainMs),
 }: Deps): Letters => {
-  const turn = createTurns();
+  const turn = createSingleFile();
   /** How many letters orders have in hand, by job. */
   const kept = new Map<string, number>();
   const surely = createSureCount(beforeAgain);

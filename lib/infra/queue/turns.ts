@@ -5,6 +5,8 @@ export type Turns = {
   take(bytes: number, begin: () => void): void;
   /** Work of that size has ended. */
   end(bytes: number): void;
+  /** How much waits for its turn. */
+  waiting(): number;
   /** Forgets what has not begun. */
   clear(): void;
 };
@@ -32,6 +34,7 @@ export const createTurns = (mostBytes: number): Turns => {
       taken -= bytes;
       advance();
     },
+    waiting: () => waiting.length,
     clear: () => {
       waiting = [];
     },

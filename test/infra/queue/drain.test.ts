@@ -38,6 +38,26 @@ test('running handlers finish, and everything else is back in its queue', async 
   await second.stop();
 });
 
+test('what waits for its turn is in hand, and goes back unread when the consumer stops', async (t) => {
+  const job = aJob('drain.turns', { prefetch: 5, bytesAtOnce: 1 });
+  const broker = await rig.broker([job]);
+  const gate = Promise.withResolvers<void>();
+  const begun: number[] = [];
+  const consumer = await broker.consume(job, async ({ number }) => {
+    begun.push(number);
+    await gate.promise;
+    return { kind: 'done' };
+  });
+  for (let number = 0; number < 7; number++) await broker.publish(job, work(number), named());
+  await until(() => broker.inHand()['drain.turns'] === 5);
+  t.deepEqual(begun, [0]);
+  const stopped = consumer.stop();
+  gate.resolve();
+  await stopped;
+  t.deepEqual(begun, [0]);
+  await until(async () => (await broker.depth('drain.turns')).ready === 6);
+});
+
 test('stopping under load loses nothing, and what is done twice was marked as maybe done', async (t) => {
   const job = aJob('drain.load', { prefetch: 50 });
   const broker = await rig.broker([job]);

@@ -22,6 +22,7 @@ test('what has not begun can be forgotten, and what comes later begins', (t) => 
   const begun: string[] = [];
   turns.take(10, () => begun.push('first'));
   turns.take(10, () => begun.push('forgotten'));
+  t.is(turns.waiting(), 1);
   turns.clear();
   turns.end(10);
   turns.take(10, () => begun.push('later'));
