@@ -80,7 +80,10 @@ const announce = async ({ announcer }: VerifyDeps, event: EventWire): Promise<bo
 /** How long the answer waits for MySQL to keep what the broker did not take. */
 const keepPatienceMs = 1_000;
 
-/** The broker did not take it: it is told from MySQL as soon as it does. Failing that, the sweep finds it in Redis. */
+/**
+ * Not every queue took it: it is told from MySQL as soon as they do, and those that have it know it by its id. Failing
+ * that, the sweep finds a verification that was not settled in Redis.
+ */
 const keepEvent = async ({ news, log }: VerifyDeps, event: EventWire): Promise<void> => {
   const kept = news.keep(event).catch((error: unknown) => {
     log.error({ event_id: event.id, reason: describeError(error) }, 'verified, not kept in mysql');
@@ -102,6 +105,8 @@ const settle = async (deps: VerifyDeps, message: Message, facts: Facts): Promise
     await within(deps.settleDeadlineMs, announced);
     const settled = await replies.next(deps.settleDeadlineMs);
     if (settled === undefined) throw new Error('billing did not answer in time');
+    // Charged; but others whose queue was full have not heard of it.
+    if (!everywhere) await keepEvent(deps, event);
   } catch (error) {
     const reason = describeError(error);
     deps.log.warn({ message_id: message.id, reason }, 'verified, not settled');

@@ -160,6 +160,31 @@ test.serial('a verification that the broker did not take is kept, told and charg
   t.deepEqual(await books(), []);
 });
 
+test.serial(
+  'a verification that billing took and another queue did not is told there later',
+  async (t) => {
+    const { tellLeftNews } = await import('../../lib/messages/news.ts');
+    const { QueueFull } = await import('../../lib/infra/queue/errors.ts');
+    const customer = await stack.customer({ money: 10 });
+    await setPlan(customer, 'pay_per_success');
+    const phone = stack.phone();
+    await customer.live.send(phone.number);
+    const announce = stack.api.announcer.announce.bind(stack.api.announcer);
+    const full = sinon.stub(stack.api.announcer, 'announce').callsFake(async (...event) => {
+      await announce(...event);
+      throw new QueueFull('of another job');
+    });
+    const answer = await customer.live.verify(phone.number, await phone.code());
+    full.restore();
+    t.is(answer.status, 200, answer.text);
+    t.is((await billing(customer)).balance, 9.95);
+    clock.forward(20_000);
+    t.is(await tellLeftNews(stack.worker), 1);
+    t.is((await billing(customer)).balance, 9.95);
+    t.deepEqual(await books(), []);
+  },
+);
+
 test.serial('a TOTP verification whose event was lost is charged from its log, once', async (t) => {
   const { appCode } = await import('../support/authenticator.ts');
   const { chargeForgotten } = await import('../../lib/billing/chores.ts');
