@@ -1,5 +1,5 @@
 // The broker as the rest of the house sees it: publish, emit, ask, answer, consume.
-import type { Channel, ChannelModel } from 'amqplib';
+import type { Channel } from 'amqplib';
 import type { Job } from '../../jobs.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Log } from '../../kernel/log.ts';
@@ -7,7 +7,7 @@ import { noTracing, type Tracing } from '../../kernel/tracing.ts';
 import { createAnswering } from './answers.ts';
 import { createConnection } from './connection.ts';
 import type { Consumer, OnJob } from './consumer.ts';
-import { declare } from './declare.ts';
+import { createRestore, declare } from './declare.ts';
 import { BrokerUnavailable } from './errors.ts';
 import { createGuard } from './guard.ts';
 import { freshProperties, type Handler, type PublishOptions } from './message.ts';
@@ -105,7 +105,6 @@ const createSides = (options: BrokerOptions, onReady: () => void) => {
     onDeath: () => counts.add('channelDeaths'),
     onChannel: options.onChannel,
   });
-  const redeclare = (model: ChannelModel): Promise<void> => declare(model, jobs);
   const onReconnect = (): void => counts.add('reconnects');
 
   const publisher = createPublisher({
@@ -118,7 +117,7 @@ const createSides = (options: BrokerOptions, onReady: () => void) => {
   const publishing = createConnection({
     ...{ urls, log, onReconnect, name: `${processName} publish` },
     setup: async (model) => {
-      await redeclare(model);
+      await declare(model, jobs);
       await publisher.attach(model);
       onReady();
     },
@@ -126,8 +125,9 @@ const createSides = (options: BrokerOptions, onReady: () => void) => {
   });
   const receiving = createReceiving({
     ...{ urls, log, onReconnect, name: `${processName} consume` },
+    declare: (model) => declare(model, jobs),
     consumers: {
-      ...{ publisher, clock, log, isOutage, guard, redeclare },
+      ...{ publisher, clock, log, isOutage, guard, restore: createRestore(jobs) },
       tracing: options.tracing ?? noTracing,
       onHandled: (done) => {
         counts.add(`${done.job}.${done.outcome}`);

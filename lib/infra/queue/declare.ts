@@ -75,20 +75,37 @@ const renewOutdated = async (model: ChannelModel, queues: readonly QueuePlan[]):
   }
 };
 
-/** Declares everything the jobs need; on channels of its own, which a refusal may close. */
-export const declare = async (model: ChannelModel, jobs: readonly Job[]): Promise<void> => {
+const declareAll = async (model: ChannelModel, jobs: readonly Job[]): Promise<void> => {
   const { queues, bindings } = topologyOf(jobs);
   const channel = await open(model);
   for (const [name, type] of Object.entries(exchanges)) {
     await channel.assertExchange(name, type, { durable: true });
   }
-  await assertAll(model, queues).catch(async (error: unknown) => {
-    if (codeOf(error) !== preconditionFailed) throw error;
-    await inTurn(model, () => renewOutdated(model, queues));
-    await assertAll(model, queues);
-  });
+  await assertAll(model, queues);
   await Promise.all(
     bindings.map(({ queue, exchange, key }) => channel.bindQueue(queue, exchange, key)),
   );
   await channel.close();
+};
+
+/** Declares everything the jobs need; on channels of its own, which a refusal may close. */
+export const declare = (model: ChannelModel, jobs: readonly Job[]): Promise<void> =>
+  declareAll(model, jobs).catch(async (error: unknown) => {
+    if (codeOf(error) !== preconditionFailed) throw error;
+    await inTurn(model, () => renewOutdated(model, topologyOf(jobs).queues));
+    await declareAll(model, jobs);
+  });
+
+/**
+ * Puts back what was deleted under the consumers of several processes. They all notice at the same moment, and
+ * RabbitMQ 3.10 ends the connection (541) of one that declares a quorum queue while another's is being set up: so
+ * they go one after the other, and so do the calls of one process, whose connection a turn is no bar to.
+ */
+export const createRestore = (jobs: readonly Job[]) => {
+  let last: Promise<void> = Promise.resolve();
+  return (model: ChannelModel): Promise<void> => {
+    const run = () => inTurn(model, () => declareAll(model, jobs));
+    last = last.then(run, run);
+    return last;
+  };
 };

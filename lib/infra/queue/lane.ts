@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Channel, ChannelModel, ConsumeMessage } from 'amqplib';
 import type { Log } from '../../kernel/log.ts';
+import { describeError } from '../../kernel/redact.ts';
 import { type Acks, createAcks } from './acks.ts';
 import { closeModel } from './connection.ts';
 import type { Guard } from './guard.ts';
@@ -22,7 +23,7 @@ export type LaneDeps = {
   guard: Guard;
   log: Log;
   /** Puts back what may be missing when the broker has ended a subscription. */
-  redeclare(model: ChannelModel): Promise<void>;
+  restore(model: ChannelModel): Promise<void>;
   onCancelled(): void;
 };
 
@@ -45,7 +46,7 @@ const lingerMs = 100;
  * A queue that is back before a channel has noticed its deletion gets that channel's consumer from the broker itself,
  * which then delivers nothing to it and says nothing (3.10.8: 30 of 30). So every process leaves the others time.
  */
-const redeclareAfterMs = 1_000;
+const restoreAfterMs = 1_000;
 
 /** Returns a job whose outcome could not be made durable; the attempt counts towards the delivery limit. */
 export const giveBack = (lane: Lane, message: ConsumeMessage): void => {
@@ -105,12 +106,13 @@ export const openLane = async (options: LaneOptions): Promise<Lane> => {
     if (cancelled) return;
     deps.onCancelled();
     deps.log.warn({ queue }, 'broker ended a subscription');
-    await pause(redeclareAfterMs);
+    await pause(restoreAfterMs);
     if (cancelled || !lane.open) return;
     try {
-      await deps.redeclare(model);
+      await deps.restore(model);
       if (lane.open) await subscribe();
-    } catch {
+    } catch (error) {
+      deps.log.warn({ queue, reason: describeError(error) }, 'subscription not made anew');
       if (lane.open) await closeModel(model);
     }
   };

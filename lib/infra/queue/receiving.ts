@@ -33,6 +33,8 @@ export type ReceivingOptions = {
   urls: readonly string[];
   name: string;
   log: Log;
+  /** Puts the topology on a new connection's broker. */
+  declare(model: ChannelModel): Promise<void>;
   consumers: ConsumerDeps;
   onChange(): void;
   onReconnect(): void;
@@ -61,17 +63,16 @@ const depthOf = (model: ChannelModel | undefined, queue: string) =>
 
 /** Keeps the consuming side alive: every new connection gets the reply queue and all consumers again. */
 export const createReceiving = (options: ReceivingOptions): Receiving => {
-  const { urls, name, log, onChange, onReconnect } = options;
-  const { guard, redeclare } = options.consumers;
+  const { urls, name, log, onChange, onReconnect, declare } = options;
   const consumers = new Set<AttachableConsumer>();
   const handled: Record<string, number> = {};
-  const replies = createReplies(guard, log);
+  const replies = createReplies(options.consumers.guard, log);
   let current: ChannelModel | undefined;
 
   const connection = createConnection({
     ...{ urls, name, log, onReconnect },
     setup: async (model) => {
-      await redeclare(model);
+      await declare(model);
       await replies.attach(model);
       for (const consumer of consumers) await consumer.attach(model);
       current = model;
