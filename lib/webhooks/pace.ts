@@ -12,8 +12,8 @@ const busyFrom = 0.9;
 const measuredMs = 20;
 /** Attempts that keep a busy process at work. */
 const enough = 64;
-/** Attempts that hang all the same are no work: nobody waits longer than this for them, ms. */
-const longestMs = 20;
+/** Attempts that hang beside other work are not waited for: nobody is held up longer than this, ms. */
+const longestMs = 250;
 const stepMs = 2;
 
 export type Utilization = { active: number; idle: number; utilization: number };
@@ -43,6 +43,7 @@ export const createPace = (deps: {
       look();
       for (let waited = 0; busy && running() > enough && waited < longestMs; waited += stepMs) {
         await pause(stepMs);
+        look();
       }
     },
   };

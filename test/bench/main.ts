@@ -78,6 +78,33 @@ const sayRound =
   ({ operation, cycle, report }: Round): void =>
     say(`  ${cycle}. ${operation}: ${Math.round(report.requests / report.seconds)} requests/s`);
 
+/** Both on one stand: a worker remembers for a moment which address an account had. */
+const measureWebhooks = async (
+  session: Session,
+  { extras }: Options,
+  given: Parameters<typeof withStand>[0],
+): Promise<Verdict[]> => {
+  const verdicts: Verdict[] = [];
+  if (!extras.includes('deliveries') && !extras.includes('webhooks')) return verdicts;
+  await withStand(given, async (stand) => {
+    if (extras.includes('deliveries')) {
+      session.say('  deliveries of webhooks against a bare loop…');
+      const pids = { webhook: session.supervisor.pids().webhook ?? 0, ...enginePids() };
+      const settings = { pids, nodeSettings: settingsOf('webhook') };
+      const figures = await measureDeliveries(stand, settings);
+      session.say(`    ${JSON.stringify(figures)}`);
+      verdicts.push(deliveriesVerdict(figures));
+    }
+    if (extras.includes('webhooks')) {
+      session.say('  webhooks alone, and beside dead endpoints…');
+      const figures = await measureIsolation(stand);
+      session.say(`    ${JSON.stringify(figures)}`);
+      verdicts.push(...isolationVerdicts(figures));
+    }
+  });
+  return verdicts;
+};
+
 const measure = async (
   session: Session,
   places: Places,
@@ -117,21 +144,7 @@ const measure = async (
       const accountId = ids[0] ?? '';
       extras.push(chargesVerdict(await measureCharges(session, { env, db, accountId })));
     }
-    if (options.extras.includes('deliveries')) {
-      session.say('  deliveries of webhooks against a bare loop…');
-      const pids = { webhook: session.supervisor.pids().webhook ?? 0, ...enginePids() };
-      const figures = await withStand({ env, db, ids }, (stand) =>
-        measureDeliveries(stand, { pids, nodeSettings: settingsOf('webhook') }),
-      );
-      session.say(`    ${JSON.stringify(figures)}`);
-      extras.push(deliveriesVerdict(figures));
-    }
-    if (options.extras.includes('webhooks')) {
-      session.say('  webhooks alone, and beside dead endpoints…');
-      const figures = await withStand({ env, db, ids }, measureIsolation);
-      session.say(`    ${JSON.stringify(figures)}`);
-      extras.push(...isolationVerdicts(figures));
-    }
+    extras.push(...(await measureWebhooks(session, options, { env, db, ids })));
     return resultOf(rounds, { startedAt, options, engines, watched: productNames, extras });
   } finally {
     load.close();

@@ -36,6 +36,20 @@ test('a process with time to spare takes what comes, however much it waits for o
   t.true(await settled(createPace({ ...given, utilization: used(1, 5) }).ready()), 'too short');
 });
 
+test('a process that waits and finds itself at leisure goes on, whatever is under way', async (t) => {
+  let part = 1;
+  const pace = createPace({
+    ...{ running: () => 1_000, written: async () => undefined },
+    utilization: () => used(part)(),
+  });
+  const ready = pace.ready();
+  t.false(await settled(ready));
+  part = 0.5;
+  const startedAt = performance.now();
+  await ready;
+  t.true(performance.now() - startedAt < 200);
+});
+
 test('attempts that hang hold a busy process up for a moment only', async (t) => {
   const given = { running: () => 1_000, written: async () => undefined };
   await createPace({ ...given, utilization: used(1) }).ready();
