@@ -69,6 +69,29 @@ inBrowser('an account is suspended, taken back, credited and priced, all on reco
   await page.close();
 });
 
+inBrowser('a payment for nobody we know is told of first, and booked to its account', async (t) => {
+  const payment = { name: 'cs_stray', account: 'user_42', accountId: null, intent: null };
+  await house.stack.api.payers.keep({ ...payment, amountMicros: 7_500_000, at: Date.now() });
+  const page = await house.open('/ops');
+  await page.getByText('1 payment came for no account we know').waitFor();
+  await page.click('a[href="/ops/payments"]:text-is("Book")');
+  await page.getByText('user_42').waitFor();
+  t.deepEqual(await findings(page), []);
+  await page.fill('input[name=account]', 'somebody');
+  await page.click('button:text-is("Book it")');
+  await confirm(page, 'Book');
+  await page.locator('.said.failed').getByText('Nothing was changed. The account ').waitFor();
+  await page.fill('input[name=account]', house.customer.accountId);
+  await page.click('button:text-is("Book it")');
+  t.true(
+    (await page.textContent('dialog'))?.includes(`to the account ${house.customer.accountId}?`),
+  );
+  await confirm(page, 'Book');
+  await told(page, /^Booked\. The account has [\d,.]+ USD now\.$/);
+  await page.getByText('Every payment that was received belongs to an account.').waitFor();
+  await page.close();
+});
+
 inBrowser('a country gets a price of its own, and is sold as everywhere again', async (t) => {
   const page = await house.open('/ops/switches');
   const form = page.locator('form[action="/ops/switches/price"]');

@@ -49,6 +49,7 @@ inBrowser('pages without data say so', async (t) => {
     '/ops/dead': 'There are no dead letters.',
     '/ops/dead/whatsapp.send': 'No orders yet.',
     '/ops/capacity': 'No request waits for a review.',
+    '/ops/payments': 'Every payment that was received belongs to an account.',
     '/ops/audit': 'Nobody has done anything yet.',
   };
   for (const [path, text] of Object.entries(said)) {

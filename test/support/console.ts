@@ -22,8 +22,8 @@ export type Console = {
 /** Every page that is always there. */
 export const consolePaths = [
   ...['/ops', '/ops/queues', '/ops/queues/whatsapp.send', '/ops/dead', '/ops/dead/whatsapp.send'],
-  ...['/ops/channels', '/ops/messages', '/ops/accounts', '/ops/capacity', '/ops/switches'],
-  ...['/ops/processes', '/ops/audit'],
+  ...['/ops/channels', '/ops/messages', '/ops/accounts', '/ops/capacity', '/ops/payments'],
+  ...['/ops/switches', '/ops/processes', '/ops/audit'],
 ] as const;
 
 /** Fills the login form of the page that shows it. */

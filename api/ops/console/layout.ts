@@ -16,6 +16,7 @@ const menu = [
   ['/ops/messages', 'Messages'],
   ['/ops/accounts', 'Accounts'],
   ['/ops/capacity', 'Capacity'],
+  ['/ops/payments', 'Payments'],
   ['/ops/switches', 'Switches'],
   ['/ops/processes', 'Processes'],
   ['/ops/audit', 'Audit log'],

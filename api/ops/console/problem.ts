@@ -62,4 +62,5 @@ export type Snapshot = {
   switches?: readonly { name: string; text: string }[] | undefined;
   books?: { at: string; mismatches: number } | null | undefined;
   capacityPending?: number | undefined;
+  paymentsUnclaimed?: { count: number; more: boolean } | undefined;
 };

@@ -14,6 +14,7 @@ import { letterForms } from './pages/letters.ts';
 import { messageForms, messagePage, messagesPage } from './pages/messages.ts';
 import { orderForms } from './pages/orders.ts';
 import { overviewPage } from './pages/overview.ts';
+import { paymentForms, paymentsPage } from './pages/payments.ts';
 import { processesPage } from './pages/processes.ts';
 import { queuePage, queuesPage } from './pages/queues.ts';
 import { switchesPage, switchForms } from './pages/switches.ts';
@@ -31,6 +32,7 @@ export const consoleRoutes: readonly OpsRoute[] = [
   ],
   ...[channelsPage, ...channelForms, messagesPage, messagePage, ...messageForms],
   ...[accountsPage, searchForm, accountPage, ...accountForms, capacityPage, ...capacityForms],
+  ...[paymentsPage, ...paymentForms],
   ...[switchesPage, ...switchForms, processesPage, auditPage],
   ...[rootRoute, missingPage],
 ];

@@ -23,7 +23,7 @@ const engineOf = (error: unknown): string => {
 const labels: Record<string, string> = {
   ...{ amount: 'Amount', reference: 'Reference', note: 'Note', reason: 'Reason' },
   ...{ country: 'Country', countries: 'Countries', price: 'Price', cost: 'Cost', q: 'Search' },
-  ...{ id: 'The id', before: 'The part of the list', job: 'The job' },
+  ...{ account: 'The account', id: 'The id', before: 'The part of the list', job: 'The job' },
   ...{ per_second: 'How many a second', per_minute: 'Sends a minute', confirm: 'Confirmation' },
 };
 

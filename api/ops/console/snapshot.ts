@@ -8,6 +8,7 @@ import type { OpsJsonRoute } from '../route.ts';
 import { pendingCapacity } from '../routes/accounts.ts';
 import { channelsWatched } from '../routes/channels.ts';
 import { health, processes } from '../routes/overview.ts';
+import { unclaimedPayments } from '../routes/payments.ts';
 import { platformNow } from '../routes/platform.ts';
 import { queuesNow } from '../routes/queues.ts';
 import type { Standing } from './layout.ts';
@@ -60,18 +61,22 @@ const look = async (app: OpsApp): Promise<Look> => {
     unseen.push({ what, why: found.why });
     return undefined;
   };
-  const [checked, alive, queues, channels, platform, capacity, notes] = await Promise.all([
-    ...([one('engines', health), one('processes', processes)] as const),
-    ...([one('queues', queuesNow), one('channels', channelsWatched)] as const),
-    ...([one('switches', platformNow), one('requests for capacity', pendingCapacity)] as const),
-    pauseNotes(app, looker),
-  ]);
+  const [checked, alive, queues, channels, platform, capacity, payments, notes] = await Promise.all(
+    [
+      ...([one('engines', health), one('processes', processes)] as const),
+      ...([one('queues', queuesNow), one('channels', channelsWatched)] as const),
+      ...([one('switches', platformNow), one('requests for capacity', pendingCapacity)] as const),
+      one('payments', unclaimedPayments),
+      pauseNotes(app, looker),
+    ],
+  );
   const snapshot: Snapshot = {
     ...{ checks: checked?.checks, processes: alive?.items, queues: queues?.items },
     channels: channels && seenChannels(app, channels.items, notes),
     switches: platform && seenSwitches(platform),
     books: platform && seenBooks(platform),
     capacityPending: capacity?.items.length,
+    paymentsUnclaimed: payments && { count: payments.items.length, more: payments.more },
     unseen,
   };
   return { snapshot, problems: problemsOf(snapshot) };

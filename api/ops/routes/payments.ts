@@ -7,17 +7,17 @@ import { act } from '../act.ts';
 import { idText, isoOrNull } from '../fields.ts';
 import { opsRoute } from '../route.ts';
 
-const most = 200;
+const most = 100;
 
 export const unclaimedPayments = opsRoute({
   ...{ method: 'GET', path: '/ops/api/payments' },
   summary: 'Payments received for no known account, the oldest first: to be claimed for one.',
   handle: async (app) => {
-    const found = await app.payers.unclaimed(most);
-    const items = found.map(({ name, account, amountMicros, at }) => ({
+    const found = await app.payers.unclaimed(most + 1);
+    const items = found.slice(0, most).map(({ name, account, amountMicros, at }) => ({
       ...{ payment: name, named: account, amount: toUsd(amountMicros), received_at: isoOrNull(at) },
     }));
-    return { items };
+    return { items, more: found.length > most };
   },
 });
 
