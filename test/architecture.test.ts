@@ -121,7 +121,7 @@ test('packages that open sockets are imported in one place each', (t) => {
   const homes: Record<string, RegExp> = {
     amqplib: /^lib\/infra\/queue\//,
     ioredis: /^lib\/infra\/redis(-address)?\.ts$/,
-    undici: /^lib\/infra\/(http|outbound|safe-connect)\.ts$/,
+    undici: /^lib\/infra\/(exchange|http|outbound|safe-connect)\.ts$/,
     knex: /^(lib\/infra\/mysql\.ts$|migrations\/)/,
     koa: /^api\//,
     '@opentelemetry/exporter-trace-otlp-http': /^lib\/pulse\/otel\.ts$/,
