@@ -13,6 +13,9 @@ export type TemplateNews = { name: string; language: string; status: string; at:
 /** What is to be told of a change, given the templates as they were before it. */
 export type NewsOf = (before: readonly Template[]) => EventWire[];
 
+/** What is written of templates, and what is told of it. */
+export type Noted = { templates: readonly Template[]; told: EventWire[] };
+
 /** A row of the table, without its times. */
 export const templateRow = (connectionId: string, { name, language, status }: Template) => ({
   connection_id: idBytes(connectionId),
@@ -44,28 +47,29 @@ const tellWith = async (
 
 export const createTemplateStore = (db: Database) => ({
   /**
-   * Notes what the provider said of the templates when it was asked, and writes what `newsOf` says of it; answers
-   * that, or undefined when the connection is gone.
+   * Writes what `decide` makes of the templates as they are, after the provider was asked about them; answers that,
+   * or undefined when the connection is gone.
    */
   noteTemplates: async (
     id: string,
-    templates: readonly Template[],
-    { now, newsOf }: { now: number; newsOf: NewsOf },
-  ): Promise<EventWire[] | undefined> =>
+    { now, decide }: { now: number; decide(present: readonly Template[]): Noted },
+  ): Promise<Noted | undefined> =>
     withLockRetry(() =>
       db.transaction(async (trx) => {
         const connection_id = idBytes(id);
         const accountId = await lockConnection(trx, connection_id);
         if (accountId === undefined) return undefined;
-        const before = (await trx('whatsapp_templates').where({ connection_id })).map(templateOf);
-        const rows = templates.map((one) => ({ ...templateRow(id, one), checked_at: now }));
+        const present = (await trx('whatsapp_templates').where({ connection_id })).map(templateOf);
+        const noted = decide(present);
+        const rows = noted.templates.map((one) => ({ ...templateRow(id, one), checked_at: now }));
         if (rows.length > 0) {
           await trx('whatsapp_templates')
             .insert(rows)
             .onConflict(['connection_id', 'name', 'language'])
             .merge(['status', 'checked_at']);
         }
-        return tellWith(trx, accountId, newsOf(before));
+        await tellWith(trx, accountId, noted.told);
+        return noted;
       }),
     ),
 

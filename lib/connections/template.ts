@@ -14,6 +14,7 @@ import {
   type WantedTemplate,
 } from './rules.ts';
 import type { FoundConnection } from './store.ts';
+import type { Noted } from './template-store.ts';
 
 /** The template an account wants: the name of the settings in its own language. */
 export const wantedBy = (
@@ -75,30 +76,43 @@ export const templateEvent = (
   });
 };
 
+/** What is stored of an answer: what was learnt while the provider was asked is newer than it. */
+const judge =
+  (connection: Managed, answered: readonly Template[], about: { at: number; requestId: string }) =>
+  (present: readonly Template[]): Noted => {
+    const statusNow = (one: Template) => statusIn(present, connection, one);
+    const templates = answered.map((one) => {
+      const status = statusNow(one);
+      const isAsBefore = status === statusIn(connection.templates, connection, one);
+      return isAsBefore ? one : { ...one, status };
+    });
+    const told = templates
+      .filter((one) => statusNow(one) !== one.status)
+      .map((template) => templateEvent(connection, { template, before: present, ...about }));
+    return { templates, told };
+  };
+
 /**
- * Stores what the provider said. A list of templates proves the token and its rights, so it heals a connection that
- * was broken for want of them; it proves nothing of the number, or of a ban.
+ * Stores what the provider answered and tells what changed by it; answers the templates as they are now. A list of
+ * templates proves the token and its rights, so it heals a connection that was broken for want of them; it proves
+ * nothing of the number, or of a ban.
  */
 const note = async (
   deps: ConnectionDeps,
   connection: Managed,
-  templates: Template[],
+  answered: readonly Template[],
   requestId: string,
-): Promise<void> => {
+): Promise<readonly Template[]> => {
   const at = deps.clock.now();
-  const told = await deps.connections.noteTemplates(connection.id, templates, {
-    now: at,
-    newsOf: (before) =>
-      templates
-        .filter((one) => statusIn(before, connection, one) !== one.status)
-        .map((template) => templateEvent(connection, { template, before, at, requestId })),
-  });
-  if (told === undefined) {
+  const decide = judge(connection, answered, { at, requestId });
+  const noted = await deps.connections.noteTemplates(connection.id, { now: at, decide });
+  if (noted === undefined) {
     throw fail('NOT_FOUND', {}, { message: 'The WhatsApp number was disconnected meanwhile.' });
   }
   await deps.connections.heal(connection.id, provenByListing);
   await deps.revocations.announce(connection.accountId);
-  await tellNews(deps, told);
+  await tellNews(deps, noted.told);
+  return noted.templates;
 };
 
 /** All languages of the template, and the wanted one also when there is none. */
@@ -119,7 +133,7 @@ const look = async (
   return [...found, ...unique.values()];
 };
 
-const pick = (templates: Template[], { language }: WantedTemplate): Template | undefined =>
+const pick = (templates: readonly Template[], { language }: WantedTemplate): Template | undefined =>
   templates.find((one) => one.language === language);
 
 const exists = new Set([2388023, 2388024]);
@@ -146,8 +160,8 @@ const open = async (deps: ConnectionDeps, accountId: string) => {
 export const checkTemplate = async (deps: ConnectionDeps, asked: Asked): Promise<Template> => {
   const { connection, token, wanted } = await open(deps, asked.accountId);
   const found = await asConnection(deps, connection, () => look(deps, connection, token, wanted));
-  await note(deps, connection, found, asked.requestId);
-  return pick(found, wanted) ?? { ...wanted, status: 'not_created' };
+  const templates = await note(deps, connection, found, asked.requestId);
+  return pick(templates, wanted) ?? { ...wanted, status: 'not_created' };
 };
 
 /**
@@ -174,6 +188,6 @@ export const createTemplate = async (deps: ConnectionDeps, asked: Asked): Promis
       throw error;
     }
   });
-  await note(deps, connection, found, asked.requestId);
-  return pick(found, wanted) ?? { ...wanted, status: 'unknown' };
+  const templates = await note(deps, connection, found, asked.requestId);
+  return pick(templates, wanted) ?? { ...wanted, status: 'unknown' };
 };
