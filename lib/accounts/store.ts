@@ -174,7 +174,7 @@ const write = (db: Database) => ({
 
   /** Puts a new secret before the present one; answers whether there was one. */
   rotateWebhookSecret: (id: string, sealed: string, until: number): Promise<boolean> =>
-    db.transaction(async (trx) => {
+    changeKnown(db, id, async (trx) => {
       const account = trx<Row>('accounts').where({ id: idBytes(id) });
       const row = await account.clone().forUpdate().first('webhook_secret');
       const before = textOrNull(row?.webhook_secret ?? null);

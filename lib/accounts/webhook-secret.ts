@@ -17,19 +17,21 @@ export const webhookSecretContext = (accountId: string): SealContext => ({
 });
 
 type Deps = { accounts: AccountStore; sealer: Sealer; clock: Clock };
+type RotateDeps = Deps & { revocations: { announce(accountId: string): Promise<void> } };
 
 /**
- * A new secret; the one before signs beside it for a day. A rotation within that day ends the oldest: three
- * signatures would be one more than anybody waits for.
+ * A new secret, which signs within a second; the one before signs beside it for a day. A rotation within that day
+ * ends the oldest: three signatures would be one more than anybody waits for.
  */
 export const rotateWebhookSecret = async (
-  { accounts, sealer, clock }: Deps,
+  { accounts, sealer, clock, revocations }: RotateDeps,
   accountId: string,
 ): Promise<{ secret: string; previousValidUntil: number | null }> => {
   const secret = newWebhookSecret();
   const until = clock.now() + secretOverlapMs;
   const sealed = sealer.seal(secret, webhookSecretContext(accountId));
   const hadOne = await accounts.rotateWebhookSecret(accountId, sealed, until);
+  await revocations.announce(accountId);
   return { secret, previousValidUntil: hadOne ? until : null };
 };
 

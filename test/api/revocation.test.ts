@@ -4,11 +4,13 @@ import { once } from 'node:events';
 import test, { type ExecutionContext } from 'ava';
 import sinon from 'sinon';
 import { type Listening, listen } from '../../api/listen.ts';
+import { rotateWebhookSecret } from '../../lib/accounts/webhook-secret.ts';
 import { type ApiApp, createApiApp } from '../../lib/app.ts';
 import { createPrices, type Prices } from '../../lib/billing/prices.ts';
 import { minute } from '../../lib/kernel/clock.ts';
 import { silentLog } from '../../lib/kernel/log.ts';
 import { forceLogout, suspendAccount } from '../../lib/security/suspend.ts';
+import { createEndpoints, type Endpoints } from '../../lib/webhooks/endpoints.ts';
 import { type Client, createClient } from '../support/client.ts';
 import { createHandClock } from '../support/hand-clock.ts';
 import { testUrl } from '../support/names.ts';
@@ -39,6 +41,13 @@ let prices: Prices | undefined;
 const pricesThere = (): Prices => {
   prices ??= createPrices({ ...otherApi, everywhereMicros: otherApi.config.priceMicros });
   return prices;
+};
+
+let endpoints: Endpoints | undefined;
+/** The other process's memory of webhook endpoints. */
+const endpointsThere = (): Endpoints => {
+  endpoints ??= createEndpoints(otherApi);
+  return endpoints;
 };
 
 const me = '/v1/clients/me';
@@ -200,6 +209,10 @@ const settings: Record<string, [(who: Customer) => unknown, (who: Customer) => u
     () => stack.api.platform.store.set('fraud_guard', 'off', clock.now()),
     () => otherApi.platform.guardMode(),
   ],
+  'a new secret for webhooks': [
+    ({ accountId }) => rotateWebhookSecret(stack.api, accountId),
+    async ({ accountId }) => (await endpointsThere().of([accountId])).get(accountId),
+  ],
   'a setting given back': [
     () => stack.api.platform.store.set('fraud_guard', null, clock.now()),
     () => otherApi.platform.guardMode(),
@@ -209,6 +222,8 @@ const settings: Record<string, [(who: Customer) => unknown, (who: Customer) => u
 for (const [name, [change, seen]] of Object.entries(settings)) {
   test.serial(`${name} holds within a second though nobody announced it`, async (t) => {
     const who = await stack.customer();
+    // Written so that nobody hears of it.
+    await stack.api.db('accounts').update({ webhook_url: 'https://hooks.tessera.example/' });
     const before = await seen(who);
     t.deepEqual(await seen(who), before);
     await change(who);
