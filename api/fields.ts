@@ -56,7 +56,7 @@ export const timestamp = () =>
 export const nullableTimestamp = () => nullable(timestamp());
 
 /** Text that is kept as it was typed: half a surrogate pair cannot be, and all such halves would be alike. */
-const typed = () =>
+export const typed = () =>
   text()
     .custom((value: string, helpers) =>
       value.isWellFormed() ? value : helpers.error('string.unicode'),

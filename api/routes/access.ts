@@ -10,7 +10,7 @@ import { endSession, type Opened, refreshSession } from '../../lib/sessions/open
 import { revealFirstKeys, signUp } from '../../lib/signup/register.ts';
 import { accountData, accountView } from '../account-fields.ts';
 import { refuseUnknownToken } from '../caller.ts';
-import { code, email, password, phone } from '../fields.ts';
+import { code, email, password, phone, typed } from '../fields.ts';
 import { route } from '../route.ts';
 
 const tag = 'Account';
@@ -39,9 +39,9 @@ const registerRoute = route({
   body: object({
     email: email(),
     password: password(),
-    name: text().min(1).max(100).description('Name of the owner.'),
+    name: typed().min(1).max(100).description('Name of the owner.'),
     phone: phone(),
-    company: optional(text().max(120).allow('').description('Company.')),
+    company: optional(typed().max(120).allow('').description('Company.')),
     turnstile_token: optional(
       text().max(4096).description('Token of the bot check, where it is configured.'),
     ),

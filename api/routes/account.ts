@@ -11,7 +11,7 @@ import { takeRead } from '../../lib/limits/reads.ts';
 import { requireProof } from '../../lib/sessions/authenticate.ts';
 import { endpointView } from '../../lib/webhooks/manage.ts';
 import { accountDetails, accountDetailsView } from '../account-fields.ts';
-import { nullableTimestamp, phone } from '../fields.ts';
+import { nullableTimestamp, phone, typed } from '../fields.ts';
 import { route } from '../route.ts';
 
 const tag = 'Account';
@@ -38,9 +38,9 @@ const atLeastOne = (...names: string[]) => ({
 
 const profileShape = () =>
   object({
-    name: optional(text().min(1).max(100).description('Name of the owner.')),
+    name: optional(typed().min(1).max(100).description('Name of the owner.')),
     phone: optional(phone()),
-    company: optional(nullable(text().max(120).allow('')).description('Company; null: none.')),
+    company: optional(nullable(typed().max(120).allow('')).description('Company; null: none.')),
     locale: optional(oneOf('en', 'ar').description('Language of messages to the owner.')),
   });
 
@@ -69,7 +69,7 @@ const settingsShape = () =>
   object({
     webhook_url: optional(
       nullable(
-        text()
+        typed()
           .max(2048)
           .pattern(/^https:\/\/\S+$/)
           .messages({ 'string.pattern.base': 'must begin with https:// and hold no whitespace' }),

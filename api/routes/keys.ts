@@ -13,12 +13,12 @@ import { requireLastingKey, requireLiveRights } from '../../lib/keys/rights.ts';
 import type { KeyRecord } from '../../lib/keys/rules.ts';
 import { takeRead } from '../../lib/limits/reads.ts';
 import { requireProof } from '../../lib/sessions/authenticate.ts';
-import { nullableTimestamp, page, timestamp, uuid } from '../fields.ts';
+import { nullableTimestamp, page, timestamp, typed, uuid } from '../fields.ts';
 import { route } from '../route.ts';
 
 const tag = 'API keys';
 
-const name = () => text().min(1).max(40).description('What the key is for, 1 to 40 characters.');
+const name = () => typed().min(1).max(40).description('What the key is for, 1 to 40 characters.');
 const mode = () => oneOf('live', 'test').description('live sends; test is the sandbox.');
 
 const facts = {

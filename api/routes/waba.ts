@@ -14,6 +14,7 @@ import {
   templateData,
   templateView,
 } from '../connection-fields.ts';
+import { typed } from '../fields.ts';
 import { type Callers, route } from '../route.ts';
 
 const tag = 'Own WhatsApp number';
@@ -77,7 +78,7 @@ const connect = route({
       wabaId().description('Its WhatsApp Business account; templates need it to be looked after.'),
     ),
     display_name: optional(
-      text().max(512).description('What to call the number; otherwise its verified name.'),
+      typed().max(512).description('What to call the number; otherwise its verified name.'),
     ),
   }),
   data: object({ connection: connectionData() }),

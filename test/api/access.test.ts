@@ -97,6 +97,8 @@ test('each field of register is bounded, and unknown ones are refused', async (t
     ...[undefined, '0123', '+1', '+10000000'].map((value): [string, unknown] => ['phone', value]),
     ['company', 'c'.repeat(121)],
     ['turnstile_token', 't'.repeat(4097)],
+    ['name', 'half \ud83d'],
+    ['company', 'half \ud83d'],
     ['locale', 'fr'],
     ['admin', true],
   ];

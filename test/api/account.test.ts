@@ -51,6 +51,8 @@ test.serial('bounds of the profile', async (t) => {
     [{ phone: '+10000000' }, 'phone'],
     [{ company: 'c'.repeat(121) }, 'company'],
     [{ locale: 'fr' }, 'locale'],
+    [{ name: 'half \ud83d' }, 'name'],
+    [{ company: 'half \ud83d' }, 'company'],
     [{ name: 'x', email: 'new@example.com' }, 'email'],
   ];
   for (const [body, field] of wrong) {
@@ -71,6 +73,7 @@ test.serial('bounds of the settings', async (t) => {
     [{ webhook_url: 'https://user:pw@h.example/' }, 'webhook_url'],
     [{ webhook_url: 'https://h.example/a b' }, 'webhook_url'],
     [{ webhook_url: url(2049) }, 'webhook_url'],
+    [{ webhook_url: 'https://h.example/\ud83d' }, 'webhook_url'],
     [{ spend_cap_hourly: -0.000001 }, 'spend_cap_hourly'],
     [{ spend_cap_hourly: 1_000_000.1 }, 'spend_cap_hourly'],
     [{ spend_cap_hourly: 0.1234567 }, 'spend_cap_hourly'],

@@ -62,6 +62,7 @@ test.serial('name and mode are bounded, and unknown fields refused', async (t) =
     { name: '' },
     { name: 'n'.repeat(41) },
     { name: 7 },
+    { name: 'half \ud83d' },
     { name: 'x', mode: 'Live' },
     { name: 'x', scope: 'all' },
   ];

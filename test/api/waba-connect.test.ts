@@ -101,6 +101,7 @@ test('bounds are held on both sides, and unknown fields are refused', async (t) 
     ...[['phone_number_id', undefined] as const, ['access_token', ''] as const],
     ...[['access_token', undefined] as const, ['waba_id', '1'.repeat(21)] as const],
     ...[['waba_id', ''] as const, ['display_name', 'x'.repeat(513)] as const, ['more', 1] as const],
+    ...[['display_name', 'half \ud83d'] as const],
   ].map(([field, value]) => [field, value]);
   for (const [field, value] of wrong) {
     const body = { ...sound, [field]: value };
