@@ -9,10 +9,12 @@ import {
   connect,
   detailsOf,
   fault,
+  flipTemplate,
 } from '../support/connections.ts';
+import { holdNext } from '../support/hold.ts';
 import { openQueues, type Queues, settled } from '../support/queues.ts';
 import { shared } from '../support/settings.ts';
-import { type Customer, type Stack, startStack } from '../support/stack.ts';
+import { type Customer, eventually, type Stack, startStack } from '../support/stack.ts';
 import { sendRaw } from '../support/wire.ts';
 
 let stack: Stack;
@@ -115,6 +117,35 @@ test.serial(
     for (const { name } of jobs) t.is(await queues.depth(`${name}.dead`), 0, name);
   },
 );
+
+test.serial('news that comes while the provider is asked outlasts its older answer', async (t) => {
+  const { customer, business } = await connected();
+  const { management, connections } = stack.api;
+  const until = (status: string) =>
+    eventually(t, async () => {
+      const found = await connections.find(customer.accountId);
+      return found?.templates.some((one) => one.status === status) || undefined;
+    });
+  const creation = holdNext(management, 'createTemplate');
+  const creating = customer.live.post('/v1/clients/waba/template/create', {});
+  await creation.reached;
+  await until('approved');
+  creation.release();
+  t.like((await creating).data.template, { status: 'approved' });
+
+  const listing = holdNext(management, 'listTemplates');
+  const checking = customer.live.post('/v1/clients/waba/template/check', {});
+  await listing.reached;
+  await flipTemplate(stack, business, 'PAUSED');
+  await until('paused');
+  listing.release();
+  t.like((await checking).data.template, { status: 'paused' });
+  t.is((await detailsOf(customer))?.template.status, 'paused');
+  t.deepEqual(
+    changesOf(customer).map(({ data }) => data.status),
+    ['approved', 'paused'],
+  );
+});
 
 test.serial('news that Meta did not sign changes nothing', async (t) => {
   const { customer, business } = await connected();

@@ -165,32 +165,6 @@ test.serial('creating again adopts what is there, checking asks anew', async (t)
   t.is(found?.status, 'connected');
 });
 
-test.serial('news that comes while the provider is asked outlasts its older answer', async (t) => {
-  const customer = await stack.customer();
-  const business = await aBusiness(stack);
-  await connect(customer.live, business);
-  const { management } = stack.api;
-  const creation = holdNext(management, 'createTemplate');
-  const creating = create(customer);
-  await creation.reached;
-  await untilTemplate(t, customer, 'approved');
-  creation.release();
-  t.like((await creating).data.template, { status: 'approved' });
-
-  const listing = holdNext(management, 'listTemplates');
-  const checking = check(customer);
-  await listing.reached;
-  await flipTemplate(stack, business, 'PAUSED');
-  await untilTemplate(t, customer, 'paused');
-  listing.release();
-  t.like((await checking).data.template, { status: 'paused' });
-  t.is(await templateOf(customer), 'paused');
-  const changes = events
-    .filter(({ account_id, type }) => account_id === customer.accountId && /^template/.test(type))
-    .map(({ data }) => data.status);
-  t.deepEqual(changes, ['approved', 'paused']);
-});
-
 test.serial('a change of language keeps the approved template until the new one is', async (t) => {
   const { customer, business } = await ready(t);
   await untilSent(t, customer, business.phone_number_id);
