@@ -113,10 +113,12 @@ export const joinFacts = (left: Facts, right: Facts): Facts => {
 
 /**
  * When somebody must look at the message again, or null when its state is final: first the end of the template's
- * lifetime (no receipt by then means WhatsApp dropped it), then the end of the code's life.
+ * lifetime (no receipt by then means WhatsApp dropped it), then the end of the code's life. So does a failed one whose code
+ * was out: that may have stayed valid, and been verified by a process that did not live to say so.
  */
 export const dueAt = (facts: Facts, deliverySeconds: number): number | null => {
   const status = statusOf(facts);
+  if (status === 'failed') return facts.expiresAt;
   if (status !== 'sent' || facts.expiresAt === null || facts.acceptedAt === null) return null;
   const waiting = facts.channel === 'whatsapp' && !hasArrived(facts);
   return waiting

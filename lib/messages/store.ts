@@ -58,6 +58,7 @@ const merge = `INSERT INTO messages (${columns.join(', ')}) VALUES ?
     WHEN expired_at IS NOT NULL THEN 'expired'
     ELSE 'sent' END,
   due_at = CASE
+    WHEN status = 'failed' THEN expires_at
     WHEN status <> 'sent' OR expires_at IS NULL OR accepted_at IS NULL THEN NULL
     WHEN channel = 'whatsapp' AND delivered_at IS NULL AND read_at IS NULL THEN LEAST(accepted_at + ?, expires_at)
     ELSE expires_at END`;
@@ -192,6 +193,13 @@ export const createMessageStore = (db: Database, deliverySeconds: number) => {
           .update({ due_at: now + leaseMs });
         return ids.map(idText);
       }),
+
+    /** Failed messages that nobody has to look at any more; what is told of them later makes them due anew. */
+    settleFailed: async (ids: readonly string[]): Promise<void> => {
+      if (ids.length === 0) return;
+      const failed = db('messages').whereIn('id', ids.map(idBytes)).where({ status: 'failed' });
+      await failed.update({ due_at: null });
+    },
 
     drain: async (): Promise<void> => {
       await Promise.all([urgent.drain(), patient.drain()]);

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isOutage } from '../infra/outages.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { ChannelName } from '../messages/rules.ts';
-import type { LiveRef } from './live-message.ts';
+import type { LiveRef, Verified } from './live-message.ts';
 import type { ClaimDetails, LiveStore } from './store.ts';
 
 export type CertaintyDeps = { live: LiveStore; clock: Clock };
@@ -28,6 +28,30 @@ export const awaitLeg = async (
     if (state !== 'sending' || clock.now() >= until) return state;
     await sleep(lookMs);
   }
+};
+
+/** A verify that has lost its answer is not kept waiting longer than this. */
+const verdictPatienceMs = 1_000;
+
+/**
+ * Whether a call whose answer was lost used the code up, asked until Redis is back or a moment is over; undefined when
+ * it did not, or nobody can say.
+ */
+export const verdictAfterAll = async (
+  { live, clock }: CertaintyDeps,
+  recipient: string,
+  { attempt, at }: { attempt: string; at: number },
+): Promise<Verified | undefined> => {
+  const until = clock.now() + verdictPatienceMs;
+  while (clock.now() < until) {
+    try {
+      return await live.usedBy(recipient, attempt, at);
+    } catch (error) {
+      if (!isOutage(error)) throw error;
+      await sleep(lookMs);
+    }
+  }
+  return undefined;
 };
 
 type Accepted = Exclude<Awaited<ReturnType<LiveStore['accept']>>, 'forgotten'>;

@@ -3,7 +3,7 @@
 import type { Reservations } from '../idempotency/reservations.ts';
 import type { Broker } from '../infra/queue/broker.ts';
 import { billingCharge, type LegWire, type SendJob, telegramSend, whatsappSend } from '../jobs.ts';
-import type { Clock } from '../kernel/clock.ts';
+import { type Clock, second } from '../kernel/clock.ts';
 import { within } from '../kernel/in-time.ts';
 import type { Log } from '../kernel/log.ts';
 import type { RecipientKeys } from '../kernel/recipients.ts';
@@ -13,6 +13,7 @@ import type { Announcer } from '../messages/announce.ts';
 import { messageEvent } from '../messages/events.ts';
 import {
   type ChannelName,
+  codeLifeSeconds,
   type Facts,
   type FailureReason,
   isUnknown,
@@ -144,7 +145,9 @@ export const recordFailed = async (
   const code = maybeHeld ? 'valid' : failure.voidCode ? 'void' : 'kept';
   const failed = await deps.live.fail(ref, now, failure.reason, code);
   if (!failed) return tellArrived(deps, delivery);
-  const facts: Facts = { ...noFacts, failedAt: now, failureReason: failure.reason };
+  // A code that may be used although nobody knows that it was sent is looked after at its end.
+  const expiresAt = code === 'valid' ? now + codeLifeSeconds * second : null;
+  const facts: Facts = { ...noFacts, expiresAt, failedAt: now, failureReason: failure.reason };
   const recorded = deps.messages.merge(message, facts).then(async () => {
     // While nobody knows whether it was sent, its key stays with it.
     if (!unknown) await deps.reservations.release(message);

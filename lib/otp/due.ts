@@ -61,19 +61,36 @@ const announceAgain = async (
   }
 };
 
-const handleOne = async (deps: DeliveryDeps, stored: StoredMessage): Promise<void> => {
-  if (stored.status !== 'sent') return announceAgain(deps, stored);
+/** Answers whether it is a failed one whose code is over: nobody has to look at it again. */
+const handleOne = async (deps: DeliveryDeps, stored: StoredMessage): Promise<boolean> => {
+  const { status, facts } = stored;
+  if (status === 'verified' || status === 'expired') {
+    await announceAgain(deps, stored);
+    return false;
+  }
   const { accountId, mode, phone, id } = stored.message;
   const ref = { recipient: deps.recipients.ofRecipient(accountId, mode, phone), id };
   const live = await deps.live.find(ref);
-  if (live && live.facts.verifiedAt !== null) return verifiedAll(deps, stored, live.facts);
-  const over = (stored.facts.expiresAt ?? 0) <= deps.clock.now();
-  return over ? expire(deps, stored) : undelivered(deps, stored, live);
+  if (live && live.facts.verifiedAt !== null) {
+    await verifiedAll(deps, stored, live.facts);
+    return false;
+  }
+  const over = (facts.expiresAt ?? 0) <= deps.clock.now();
+  if (status === 'failed') {
+    // What a receipt failed was told by that receipt's own job.
+    if (!over || facts.failureReason === 'not_delivered') await announceAgain(deps, stored);
+    return over;
+  }
+  await (over ? expire(deps, stored) : undelivered(deps, stored, live));
+  return false;
 };
 
 /** Handles the due part of the job whatsapp.status; a second run finds what the first did and announces it again. */
 export const handleDue = async (deps: DeliveryDeps, ids: string[]): Promise<void> => {
   if (ids.length === 0) return;
   const stored = await deps.messages.findAll(ids);
-  await Promise.all(stored.map((one) => handleOne(deps, one)));
+  const over = await Promise.all(stored.map((one) => handleOne(deps, one)));
+  await deps.messages.settleFailed(
+    stored.flatMap(({ message }, index) => (over[index] ? [message.id] : [])),
+  );
 };

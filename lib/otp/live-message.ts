@@ -38,11 +38,18 @@ export type ReceiptEffect = {
   lost: FailureReason | null;
 };
 
+export type Verified = {
+  kind: 'verified';
+  messageId: string;
+  message: Message | undefined;
+  facts: Partial<Facts>;
+};
+
 export type Verdict =
   | { kind: 'blocked'; waitMs: number }
   | { kind: 'none' }
   | { kind: 'wrong'; remaining: number }
-  | { kind: 'verified'; messageId: string; message: Message | undefined; facts: Partial<Facts> };
+  | Verified;
 
 /** A field of a reply. */
 export type Text = string | null | undefined;
@@ -94,22 +101,28 @@ export const toReceiptEffect = (reply: Text[]): ReceiptEffect => {
   };
 };
 
-/** Reads what the script `verify` answers to a code that came at `now` (ms). */
-export const toVerdict = (reply: (string | number | null)[], now: number): Verdict => {
-  const [kind, first, snap, acc, exp, del, channel] = reply;
-  if (kind === 'blocked') return { kind, waitMs: Number(first) };
-  if (kind === 'wrong') return { kind, remaining: Number(first) };
-  if (kind !== 'verified') return { kind: 'none' };
+/** The message that was verified at `now` (ms): its id, then what its hash had. */
+export const toVerified = (fields: Text[], now: number): Verified => {
+  const [id, snap, acc, exp, del, channel] = fields;
   return {
-    kind,
-    messageId: String(first),
-    message: messageOf(snap as Text),
+    kind: 'verified',
+    messageId: String(id),
+    message: messageOf(snap),
     facts: {
       channel: (channel as ChannelName | null) ?? null,
-      acceptedAt: numberOf(acc as Text),
-      expiresAt: numberOf(exp as Text),
-      deliveredAt: numberOf(del as Text),
+      acceptedAt: numberOf(acc),
+      expiresAt: numberOf(exp),
+      deliveredAt: numberOf(del),
       verifiedAt: now,
     },
   };
+};
+
+/** Reads what the script `verify` answers to a code that came at `now` (ms). */
+export const toVerdict = (reply: (string | number | null)[], now: number): Verdict => {
+  const [kind, first, ...rest] = reply;
+  if (kind === 'blocked') return { kind, waitMs: Number(first) };
+  if (kind === 'wrong') return { kind, remaining: Number(first) };
+  if (kind !== 'verified') return { kind: 'none' };
+  return toVerified([String(first), ...(rest as Text[])], now);
 };

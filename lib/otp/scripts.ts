@@ -3,6 +3,7 @@
 /*
  * Message hash `m:{recipient}:<id>`:
  *   whatsapp, telegram   leg: queued | sending | accepted | failed      ab   abandoned at
+ *   by   the attempt that verified it
  *   snap, sealed, mac, kid   the message, its sealed code, its code's HMAC and pepper id
  *   channel, acc, exp, del, read, ver, fail, why   facts (rules.ts of lib/messages)
  *   to, cid   where the waiting API process is reached        hold   it waits for a receipt (1)
@@ -139,7 +140,8 @@ local fields = redis.call('HMGET', KEYS[1],
 return {before, hold or '0', known or '0', unpack(fields)}`;
 
 /**
- * KEYS code, failures, block; ARGV now, block ms, attempts, message key prefix, keep ms, then pepper id/HMAC pairs.
+ * KEYS code, failures, block; ARGV now, block ms, attempts, message key prefix, keep ms, attempt, then pepper id/HMAC
+ * pairs.
  * Checks a code, counts a failure, uses the code up: one step, so of any number of right answers one wins.
  */
 export const verify = `
@@ -148,14 +150,14 @@ local blocked = redis.call('GET', KEYS[3])
 if blocked and tonumber(blocked) > now then return {'blocked', tonumber(blocked) - now} end
 local id, mac, kid, exp = unpack(redis.call('HMGET', KEYS[1], 'id', 'mac', 'kid', 'exp'))
 if not mac or tonumber(exp) <= now then return {'none'} end
-for i = 6, #ARGV, 2 do
+for i = 7, #ARGV, 2 do
   if ARGV[i] == kid and ARGV[i + 1] == mac then
     local message = ARGV[4] .. id
     redis.call('HDEL', KEYS[1], 'mac', 'kid', 'exp')
     redis.call('PEXPIRE', KEYS[1], ARGV[5])
     redis.call('DEL', KEYS[2])
     if redis.call('EXISTS', message) == 1 then
-      redis.call('HSET', message, 'ver', now)
+      redis.call('HSET', message, 'ver', now, 'by', ARGV[6])
       redis.call('HDEL', message, 'sealed')
     end
     return {'verified', id, unpack(redis.call('HMGET', message, 'snap', 'acc', 'exp', 'del', 'channel'))}

@@ -63,8 +63,10 @@ const perMessage = async (
   const { at } = event;
   const charge = chargeForSend(message, at);
   const refund = refundForFailure(message, at);
-  const stored = charge && (await deps.messages.find(message.accountId, message.id));
   if (!charge || !refund) return [];
+  // Its row is written at the same time, and what was verified was taken and is no failure any more.
+  if (event.type === 'otp.verified') return [charge];
+  const stored = await deps.messages.find(message.accountId, message.id);
   if (stored?.facts.acceptedAt == null) {
     await endHold(deps, event, message);
     return [];

@@ -28,7 +28,10 @@ export const otpStatus = async (deps: StatusDeps, principal: Principal, messageI
   const id = fromMessageId(messageId);
   const stored = id && (await deps.messages.find(principal.accountId, id));
   if (!id || !stored || stored.message.mode !== principal.mode) throw fail('NOT_FOUND');
-  const facts = stored.status === 'sent' ? await newest(deps, stored) : stored.facts;
+  // A code that was out may be verified, even that of a message which is taken to have failed.
+  const { status: known, facts: kept } = stored;
+  const open = known === 'sent' || (known === 'failed' && kept.expiresAt !== null);
+  const facts = open ? await newest(deps, stored) : kept;
   const status = statusOf(facts);
   return {
     message_id: toMessageId(id),

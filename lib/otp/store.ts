@@ -15,7 +15,9 @@ import {
   toLive,
   toReceiptEffect,
   toVerdict,
+  toVerified,
   type Verdict,
+  type Verified,
   type Waiter,
 } from './live-message.ts';
 import { blockMs, failedAttempts } from './rules.ts';
@@ -185,16 +187,39 @@ const verifyingSide = (redis: RedisClient, keys: Keys) => {
     keys: 3,
   });
   return {
-    /** Checks a code and uses it up, or counts the failure. `macs` are the code's HMACs, one per pepper. */
-    verify: async (recipient: string, macs: CodeMac[], now: number): Promise<Verdict> => {
+    /**
+     * Checks a code and uses it up, or counts the failure. `macs` are the code's HMACs, one per pepper; `attempt` names
+     * this call, so that `usedBy` can tell what became of it.
+     */
+    verify: async (
+      recipient: string,
+      macs: CodeMac[],
+      now: number,
+      attempt: string,
+    ): Promise<Verdict> => {
       const reply = await verify(
         [keys.code(recipient), keys.failures(recipient), keys.block(recipient)],
         [
-          ...[now, blockMs, failedAttempts, keys.message({ recipient, id: '' }), keepMs],
+          ...[now, blockMs, failedAttempts, keys.message({ recipient, id: '' }), keepMs, attempt],
           ...macs.flatMap(({ id, mac }) => [id, mac]),
         ],
       );
       return toVerdict(reply, now);
+    },
+
+    /** What an attempt at `now` (ms) was answered, if it used the recipient's code up; else undefined. */
+    usedBy: async (
+      recipient: string,
+      attempt: string,
+      now: number,
+    ): Promise<Verified | undefined> => {
+      const id = await redis.hget(keys.code(recipient), 'id');
+      if (id === null) return undefined;
+      const [by, ...seen] = await redis.hmget(
+        keys.message({ recipient, id }),
+        ...['by', 'snap', 'acc', 'exp', 'del', 'channel'],
+      );
+      return by === attempt ? toVerified([id, ...seen], now) : undefined;
     },
   };
 };

@@ -126,8 +126,9 @@ const onAccepted = async (
 };
 
 const resume = async (deps: TelegramDeps, delivery: Delivery): Promise<JobOutcome> => {
-  const { acceptedAt, expiresAt } = (await deps.live.find(delivery.ref))?.facts ?? {};
-  if (!acceptedAt || !expiresAt) return done;
+  const live = await deps.live.find(delivery.ref);
+  const { acceptedAt, expiresAt } = live?.facts ?? {};
+  if (live?.telegram !== 'accepted' || !acceptedAt || !expiresAt) return done;
   const channel = 'telegram';
   await recordAccepted(deps, delivery, { channel, acceptedAt, expiresAt, hold: false });
   return done;
@@ -203,7 +204,8 @@ export const handleTelegramSend = async (
   const details = { message, sealedCode, mac, waiter, reachable: false };
   const now = deps.clock.now();
   const claim = await deps.live.claim('telegram', ref, now, details);
-  if (claim === 'accepted') return resume(deps, delivery);
+  // Verified meanwhile: the run that was told yes may have died before it wrote that down.
+  if (claim === 'accepted' || claim === 'verified') return resume(deps, delivery);
   if (claim === 'sending') return onSending(deps, delivery);
   if (claim === 'failed') return unavailable(deps, delivery);
   if (claim === 'abandoned') {

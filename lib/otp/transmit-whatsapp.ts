@@ -115,7 +115,8 @@ const transmit = async (
   const now = deps.clock.now();
   const details = { message, sealedCode, mac, waiter, reachable };
   const claim = await deps.live.claim('whatsapp', ref, now, details);
-  if (claim === 'accepted') return resume(deps, delivery);
+  // Verified meanwhile: the run that was told yes may have died before it wrote that down.
+  if (claim === 'accepted' || claim === 'verified') return resume(deps, delivery);
   // Another run is in its call, or died there: its answer may still come, and then the echo.
   if (claim === 'sending') return onUnknown(deps, delivery, deps.whatsappCallMs + deps.echoWaitMs);
   if (claim === 'abandoned') {
@@ -140,11 +141,11 @@ const sandboxReceipts = async (deps: WhatsappDeps, { message, ref }: Delivery): 
   await deps.broker.publish(whatsappStatus, { receipts, due: [] }, { messageId: newId() });
 };
 
-/** An earlier run failed here and did not get to say so, or the code was verified over another channel. */
+/** An earlier run failed here and did not get to say so. */
 const moveOnFrom = async (
   deps: WhatsappDeps,
   delivery: Delivery,
-  claim: 'failed' | 'verified' | 'queued',
+  claim: 'failed' | 'queued',
 ): Promise<JobOutcome> => {
   if (claim === 'failed') {
     const known = (await deps.live.find(delivery.ref))?.facts.failureReason ?? delivery.reason;

@@ -5,6 +5,7 @@ import { QueueFull } from '../infra/queue/errors.ts';
 import type { EventWire } from '../jobs.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { fail } from '../kernel/errors.ts';
+import { newId } from '../kernel/ids.ts';
 import { within } from '../kernel/in-time.ts';
 import type { Log } from '../kernel/log.ts';
 import type { RecipientKeys } from '../kernel/recipients.ts';
@@ -19,7 +20,8 @@ import { messageEvent } from '../messages/events.ts';
 import type { NewsStore } from '../messages/news-store.ts';
 import { type Facts, type Message, noFacts } from '../messages/rules.ts';
 import type { MessageStore } from '../messages/store.ts';
-import type { Verdict } from './live-message.ts';
+import { verdictAfterAll } from './certainty.ts';
+import type { CodeMac, Verdict } from './live-message.ts';
 import { blockMs, codeMacs, failedAttempts } from './rules.ts';
 import { magicError, magicExtras } from './sandbox.ts';
 import type { LiveStore } from './store.ts';
@@ -141,10 +143,29 @@ const refuseMagic = (deps: VerifyDeps, { principal, phone }: VerifyCommand): voi
   if (code && code !== 'BILLING_ERROR') throw fail(code, magicExtras(code, deps.clock.now()));
 };
 
+/** Checks the code in Redis. Where the answer is lost, the code may have been used up: that is asked before it is said. */
+const check = async (
+  deps: VerifyDeps,
+  recipient: string,
+  { macs, now }: { macs: CodeMac[]; now: number },
+): Promise<Verdict> => {
+  const attempt = newId();
+  try {
+    return await deps.live.verify(recipient, macs, now, attempt);
+  } catch (cause) {
+    const verdict = await verdictAfterAll(deps, recipient, { attempt, at: now }).catch(
+      () => undefined,
+    );
+    // Still nobody knows: that is no "nothing was done". Its status tells, and its charge follows.
+    if (!verdict) throw fail('INTERNAL_ERROR', {}, { cause });
+    return verdict;
+  }
+};
+
 /**
  * POST /v1/otp/verify: succeeds once, for the newest code a channel took, within its life.
  * @throws OTP_NOT_FOUND, INVALID_CODE, TOO_MANY_ATTEMPTS, RATE_LIMIT_EXCEEDED, BILLING_ERROR (the verification
- * stands), SERVICE_UNAVAILABLE (nothing was checked)
+ * stands), SERVICE_UNAVAILABLE (nothing was checked), INTERNAL_ERROR (the code may have been used up)
  */
 export const verifyOtp = async (deps: VerifyDeps, command: VerifyCommand): Promise<void> => {
   const { principal, phone, code } = command;
@@ -156,10 +177,7 @@ export const verifyOtp = async (deps: VerifyDeps, command: VerifyCommand): Promi
   const recipient = deps.recipients.ofRecipient(principal.accountId, principal.mode, phone);
   const now = deps.clock.now();
   const macs = codeMacs(deps.peppers, recipient, code);
-  const verdict = await deps.live.verify(recipient, macs, now).catch((error: unknown) => {
-    // The code may have been used up: that is no "nothing was done".
-    throw fail('INTERNAL_ERROR', {}, { cause: error });
-  });
+  const verdict = await check(deps, recipient, { macs, now });
   switch (verdict.kind) {
     case 'verified':
       return onVerified(deps, command, verdict);

@@ -53,7 +53,7 @@ const send = async (recipient: string, code: string): Promise<LiveRef> => {
 };
 
 const verify = (recipient: string, code: string, now = Date.now()) =>
-  live.verify(recipient, [mac(code)], now);
+  live.verify(recipient, [mac(code)], now, newId());
 
 test('of fifty claims one wins', async (t) => {
   const ref = { recipient: aRecipient(), id: newId() };
