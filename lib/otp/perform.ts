@@ -155,7 +155,8 @@ const duplicateAnswer = async (
   { id, keyHash }: { id: string; keyHash: string | null },
 ): Promise<SendAnswer> => {
   const stored = await deps.messages.find(accountId, id);
-  if (stored?.facts.expiresAt == null) {
+  // A failed one under its key is one of which nobody knows whether it was sent.
+  if (stored?.facts.expiresAt == null || stored.status === 'failed') {
     // Whatever became of it, its code could not be valid any more: the next attempt sends another.
     const over = deps.clock.now() >= idTime(id) + holdMs;
     if (over) await deps.reservations.release({ id, accountId, mode, idempotencyHash: keyHash });
