@@ -58,11 +58,8 @@ const onAccount = async (
 ): Promise<void> => {
   const effect = accountEffect(news.event, news.ban_state);
   if (effect === undefined) return;
-  const changed =
-    'broken' in effect
-      ? await deps.connections.markBroken(id, effect.broken, deps.clock.now())
-      : await deps.connections.heal(id, [effect.healed]);
-  if (!changed) return;
+  const times = { at: news.at, now: deps.clock.now() };
+  if (!(await deps.connections.takeAccountNews(id, effect, times))) return;
   deps.log.warn({ connection: id, event: news.event }, 'connection changed state');
   await deps.revocations.announce(accountId);
 };

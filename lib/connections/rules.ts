@@ -231,11 +231,14 @@ export const isLost = (status: string): boolean => lost.has(status);
 /** Meta takes 30 to 900 seconds as the lifetime of a template. */
 export const templateTtlSeconds = (seconds: number): number => Math.min(Math.max(seconds, 30), 900);
 
-/** What an account_update says about the connections of a business account: they broke, work again, or neither. */
+/** What an account_update says about the connections of a business account. */
+export type AccountEffect = { broken: BrokenReason } | { healed: BrokenReason };
+
+/** They broke, work again, or neither. */
 export const accountEffect = (
   event: string,
   banState: string | null,
-): { broken: BrokenReason } | { healed: BrokenReason } | undefined => {
+): AccountEffect | undefined => {
   if (event === 'DISABLED_UPDATE') {
     if (banState === 'DISABLE') return { broken: 'account_disabled' };
     return banState === 'REINSTATE' ? { healed: 'account_disabled' } : undefined;

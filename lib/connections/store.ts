@@ -7,6 +7,7 @@ import type { EventWire } from '../jobs.ts';
 import { idBytes, idText } from '../kernel/ids.ts';
 import { insertNews } from '../messages/news-store.ts';
 import { type BrokenReason, type Connection, type Template, templateOf } from './rules.ts';
+import { createStateStore } from './state-store.ts';
 import { createTemplateStore, templateRow } from './template-store.ts';
 
 type Row = Record<string, unknown>;
@@ -188,59 +189,11 @@ const replacing = (db: Database) => ({
   },
 });
 
-/** Runs an update of a connection that every process hears of; answers the account it has changed, if any. */
-const changed = (
-  db: Database,
-  id: string,
-  update: (connection: ReturnType<Database>) => PromiseLike<number>,
-): Promise<string | undefined> =>
-  withLockRetry(() =>
-    db.transaction(async (trx) => {
-      const own = { id: idBytes(id) };
-      if ((await update(trx('whatsapp_connections').where(own))) === 0) return undefined;
-      const row = await trx<Row>('whatsapp_connections').where(own).first('account_id');
-      const accountId = idText(row?.account_id as Buffer);
-      await advanceEpoch(trx, accountId);
-      return accountId;
-    }),
-  );
-
-const changing = (db: Database) => ({
-  /** Answers the account; undefined when it was broken before, or is not there any more. */
-  markBroken: (id: string, reason: BrokenReason, now: number): Promise<string | undefined> =>
-    changed(db, id, (connection) =>
-      connection
-        .where({ status: 'connected' })
-        .update({ status: 'broken', broken_at: now, broken_reason: reason }),
-    ),
-
-  /** Takes a connection for sound again that is broken for one of the reasons; answers its account if it was. */
-  heal: (id: string, reasons: readonly BrokenReason[]): Promise<string | undefined> =>
-    changed(db, id, (connection) =>
-      connection
-        .where({ status: 'broken' })
-        .whereIn('broken_reason', reasons)
-        .update({ status: 'connected', broken_at: null, broken_reason: null }),
-    ),
-
-  updateNumber: async (
-    id: string,
-    facts: { displayPhoneNumber: string | null; qualityRating: string },
-  ): Promise<void> => {
-    await db('whatsapp_connections')
-      .where({ id: idBytes(id) })
-      .update({
-        quality_rating: facts.qualityRating,
-        display_phone_number: facts.displayPhoneNumber,
-      });
-  },
-});
-
 export type ConnectionStore = ReturnType<typeof createConnectionStore>;
 
 export const createConnectionStore = (db: Database) => ({
   ...reading(db),
   ...replacing(db),
-  ...changing(db),
+  ...createStateStore(db),
   ...createTemplateStore(db),
 });

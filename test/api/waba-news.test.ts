@@ -180,3 +180,27 @@ test.serial('an app that was removed breaks the connections of the account', asy
   await settled(t, stack, queues);
   t.like(await detailsOf(customer), { status: 'broken', broken_reason: 'app_removed' });
 });
+
+test.serial(
+  'news of the account in the wrong order ends at the newest; of before, it is none',
+  async (t) => {
+    const { customer, business } = await connected();
+    const about = (value: Record<string, unknown>, at: number): News => ({
+      ...{ field: 'account_update', at, id: '123' },
+      value: { ...value, waba_info: { waba_id: business.waba_id } },
+    });
+    const ban = (state: string, at: number) =>
+      about({ event: 'DISABLED_UPDATE', ban_info: { waba_ban_state: state } }, at);
+    const at = now() + 60;
+    const after = async (one: News): Promise<unknown> => {
+      await post(envelope(business, one));
+      await settled(t, stack, queues);
+      return (await detailsOf(customer))?.status;
+    };
+    t.is(await after(about({ event: 'PARTNER_REMOVED' }, at - 3_600)), 'connected');
+    t.is(await after(ban('DISABLE', at)), 'broken');
+    t.is(await after(ban('REINSTATE', at + 5)), 'connected');
+    t.is(await after(ban('DISABLE', at)), 'connected', 'told again');
+    t.is(await after(ban('DISABLE', at + 9)), 'broken');
+  },
+);
