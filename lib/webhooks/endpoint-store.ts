@@ -59,18 +59,25 @@ const toFailing = (row: Row): Failing => ({
 // Assignments are made from left to right: the day is counted before it is noted.
 const fail = `UPDATE accounts SET webhook_failing_since = COALESCE(webhook_failing_since, ?),
   webhook_failures = webhook_failures + ?,
-  webhook_failing_days = webhook_failing_days + IF(webhook_failed_day <=> ?, 0, 1), webhook_failed_day = ?
-  WHERE id IN (?)`;
+  webhook_failing_days = webhook_failing_days + IF(webhook_failed_day <=> ?, 0, 1), webhook_failed_day = ?`;
+const pause = 'UPDATE accounts SET webhook_paused_until = ?';
+/** Nothing is said of an address by how the one before it fared. */
+const ofThese = ' WHERE id IN (?) AND (id, COALESCE(webhook_changed_at, 0)) IN (?)';
 
 const failingColumns = ['webhook_failing_since', 'webhook_failures', 'webhook_failing_days'];
 
-/** Accounts by what is to be noted of them: those that share it share a statement. */
-const byValue = (values: ReadonlyMap<string, number>): Map<number, Buffer[]> => {
-  const groups = Map.groupBy(values, ([, value]) => value);
-  return new Map(
-    [...groups].map(([value, group]) => [value, group.map(([accountId]) => idBytes(accountId))]),
-  );
-};
+/** What is to be noted of an account's endpoint, as it was seen. */
+export type Noted = Pick<Endpoint, 'accountId' | 'changedAt'> & { value: number };
+
+/** Endpoints by what is to be noted of them, as `ofThese` wants them: those that share it share a statement. */
+const byValue = (noted: readonly Noted[]): [number, string[]][] =>
+  [...Map.groupBy(noted, ({ value }) => value)].map(([value, some]) => [
+    value,
+    [
+      some.map(({ accountId }) => idBytes(accountId)),
+      some.map(({ accountId, changedAt }) => [idBytes(accountId), changedAt]),
+    ] as unknown as string[],
+  ]);
 
 const healthy = {
   ...{ webhook_failing_since: null, webhook_failures: 0 },
@@ -118,27 +125,27 @@ const noting = (db: Database) => ({
     await withLockRetry(async () => db('accounts').whereIn('id', ids).update(healthy));
   },
 
-  /** Endpoints by account, and how often each failed just now; answers how they stand. */
-  noteFailures: async (
-    failed: ReadonlyMap<string, number>,
-    at: number,
-  ): Promise<Map<string, Failing>> => {
-    if (failed.size === 0) return new Map();
+  /** How often each failed just now; answers how they stand, by account. */
+  noteFailures: async (failed: readonly Noted[], at: number): Promise<Map<string, Failing>> => {
+    if (failed.length === 0) return new Map();
     const today = Math.floor(at / day);
-    for (const [times, ids] of byValue(failed)) {
-      const values = [at, times, today, today, ids as unknown as string];
-      await withLockRetry(() => db.raw(fail, values));
+    for (const [times, these] of byValue(failed)) {
+      const values = [at, times, today, today, ...these];
+      await withLockRetry(() => db.raw(fail + ofThese, values));
     }
     const rows: Row[] = await db('accounts')
-      .whereIn('id', [...failed.keys()].map(idBytes))
+      .whereIn(
+        'id',
+        failed.map(({ accountId }) => idBytes(accountId)),
+      )
       .select('id', ...failingColumns);
     return new Map(rows.map((row) => [idText(row.id as Buffer), toFailing(row)]));
   },
 
-  /** Until when endpoints want to be left alone, by account. */
-  notePauses: async (pauses: ReadonlyMap<string, number>): Promise<void> => {
-    for (const [until, ids] of byValue(pauses)) {
-      await db('accounts').whereIn('id', ids).update({ webhook_paused_until: until });
+  /** Until when endpoints want to be left alone. */
+  notePauses: async (pauses: readonly Noted[]): Promise<void> => {
+    for (const [until, these] of byValue(pauses)) {
+      await withLockRetry(() => db.raw(pause + ofThese, [until, ...these]));
     }
   },
 });

@@ -137,6 +137,8 @@ export const createGate = (clock: Clock): Gate => {
 
     pause: (endpoint, until) => {
       const entry = memory.of(endpoint);
+      // An address that was set meanwhile has asked for nothing.
+      if (entry.changedAt !== endpoint.changedAt) return;
       entry.pausedUntil = Math.max(entry.pausedUntil, until);
     },
   };

@@ -52,7 +52,8 @@ type Said = {
 };
 
 const saidBy = (all: readonly Ended[]): Said[] => {
-  const [{ endpoint } = {}] = all;
+  // The address may have been set between two of them: what is given up is the one that asked for it.
+  const { endpoint } = all.find(({ attempted }) => attempted.giveUp) ?? all[0] ?? {};
   if (!endpoint) return [];
   const attempts = all.map(({ attempted }) => attempted);
   const ok = attempts.some(({ result }) => result.ok);
@@ -69,26 +70,25 @@ const saidBy = (all: readonly Ended[]): Said[] => {
   ];
 };
 
+const seen = ({ accountId, changedAt }: Endpoint) => ({ accountId, changedAt });
+
 /** Notes what is wrong, in as many statements for all endpoints together as for one: nobody waits for the others'. */
 const noteTrouble = async (deps: Deps, said: readonly Said[]): Promise<void> => {
   const { webhooks, clock } = deps;
   const troubled = said.filter(({ giveUp }) => giveUp === undefined);
-  const accountId = ({ endpoint }: Said): string => endpoint.accountId;
   await webhooks.notePauses(
-    new Map(
-      troubled.flatMap((one) =>
-        one.pauseUntil === undefined ? [] : [[accountId(one), one.pauseUntil]],
-      ),
+    troubled.flatMap(({ endpoint, pauseUntil }) =>
+      pauseUntil === undefined ? [] : [{ ...seen(endpoint), value: pauseUntil }],
     ),
   );
   const now = clock.now();
   const failed = troubled.filter(({ failures }) => failures > 0);
   const standing = await webhooks.noteFailures(
-    new Map(failed.map((one) => [accountId(one), one.failures])),
+    failed.map(({ endpoint, failures }) => ({ ...seen(endpoint), value: failures })),
     now,
   );
   for (const one of said) {
-    const failing = standing.get(accountId(one));
+    const failing = standing.get(one.endpoint.accountId);
     const reason = one.giveUp ?? (failing && isGivenUp(failing, now) ? 'failing' : undefined);
     if (reason) await disable(deps, one.endpoint, reason);
   }

@@ -1,5 +1,5 @@
 // Running attempts: whatever the gate lets go of a lane goes, and each end makes room for the next.
-import type { Clock } from '../kernel/clock.ts';
+import { type Clock, minute } from '../kernel/clock.ts';
 import type { Log } from '../kernel/log.ts';
 import { describeError } from '../kernel/redact.ts';
 import { type Attempt, isUrgent } from './attempt.ts';
@@ -9,6 +9,8 @@ import type { Ticket } from './health.ts';
 import type { Lane, Lanes } from './lanes.ts';
 import type { Recorder } from './record.ts';
 
+/** Until an endpoint is given up in MySQL, too; when that fails, the next attempt gives it up again. */
+const givenUpMs = minute;
 /** Lanes that are looked at when a slot of the process is free again. */
 const starvedAtOnce = 8;
 
@@ -40,7 +42,7 @@ const unfinished = {
 
 /** One attempt from its ticket to its row; `ended` hears of the room it leaves before it is written down. */
 const attemptOnce = async (
-  { gate, attempt, recorder, log }: RunnerDeps,
+  { gate, attempt, recorder, clock, log }: RunnerDeps,
   given: { lane: Lane; delivery: Delivery; ticket: Ticket; ended(lane: Lane): void },
 ): Promise<void> => {
   const { lane, delivery, ticket, ended } = given;
@@ -48,7 +50,7 @@ const attemptOnce = async (
   try {
     const attempted = await attempt(delivery, endpoint);
     gate.end(endpoint, ticket, attempted.result);
-    if (attempted.giveUp) gate.pause(endpoint, Number.MAX_SAFE_INTEGER);
+    if (attempted.giveUp) gate.pause(endpoint, clock.now() + givenUpMs);
     else if (attempted.pauseUntil !== undefined) gate.pause(endpoint, attempted.pauseUntil);
     ended(lane);
     await recorder.add(endpoint, attempted);

@@ -255,7 +255,12 @@ test.serial(
     await sendTest(customer.live);
     await eventually(t, async () => (await deliveriesOf(customer))[0]?.attempts === 1 || undefined);
     t.is((await webhookOf(customer)).status, 'active', 'a test that failed is no trouble');
-    await webhooks.noteFailures(new Map([[accountId, 30]]), clock.now());
+    const { changedAt = 0 } = (await webhooks.endpoint(accountId)) ?? {};
+    const late = { accountId, changedAt: changedAt - 1, value: 30 };
+    await webhooks.noteFailures([late], clock.now());
+    await webhooks.notePauses([{ ...late, value: clock.now() + hour }]);
+    t.is((await webhookOf(customer)).status, 'active', 'of the address before it');
+    await webhooks.noteFailures([{ ...late, changedAt }], clock.now());
     t.is((await webhookOf(customer)).status, 'failing');
     clock.forward(6 * day);
     const daysOfFailure = async () => {

@@ -106,7 +106,7 @@ test('a test may pass an open breaker, heals it when it arrives, and never harms
 });
 
 test('a new address begins anew, and old news of the former one change nothing', (t) => {
-  const { gate, once, take, fill } = setUp();
+  const { gate, once, take, fill, now } = setUp();
   const endpoint = endpointOf('a');
   const running = take(endpoint);
   gate.end(endpoint, running, bad);
@@ -115,6 +115,8 @@ test('a new address begins anew, and old news of the former one change nothing',
   const again = { ...endpoint, changedAt: 2 };
   t.is(fill(again).length, 1);
   t.is(gate.admit(endpoint, false), 'later', 'as it was read before counts no more');
+  gate.pause(endpoint, now() + minute);
+  t.is(gate.admit(again, false), 'later', 'what the former one asked for is not for the new one');
 });
 
 test('an endpoint that asked for time gets it as a whole, wherever that was learnt', (t) => {
