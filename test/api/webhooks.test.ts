@@ -76,19 +76,27 @@ test.serial('receivers of these tests take nothing that is not signed', async (t
   receiver.close();
 });
 
-test.serial('after a rotation both secrets sign', async (t) => {
+test.serial('after a rotation both secrets sign, whatever a worker remembers', async (t) => {
   const receiver = await receive();
   const customer = await stack.customer();
   await listenAt(customer, receiver.url);
-  await customer.live.post('/v1/clients/webhook-secret/rotate', undefined);
-  await customer.live.post('/v1/clients/webhooks/test', undefined);
-  const call = await eventually(t, () => receiver.calls[0]);
-  const secrets = await signingSecrets(stack.api, customer.accountId);
-  t.is(secrets.length, 2);
-  for (const secret of secrets) {
-    t.like(new Webhook(secret).verify(call.body, call.headers as Record<string, string>), {
-      type: 'webhook.test',
-    });
+  const epoch = () => stack.worker.revocations.epoch(customer.accountId);
+  for (const round of [1, 2, 3]) {
+    await customer.live.post('/v1/clients/webhooks/test', undefined);
+    await eventually(t, () => receiver.calls[2 * round - 2]);
+    const known = epoch();
+    await customer.live.post('/v1/clients/webhook-secret/rotate', undefined);
+    await eventually(t, () => (epoch() !== undefined && epoch() !== known) || undefined);
+    await customer.live.post('/v1/clients/webhooks/test', undefined);
+    const call = await eventually(t, () => receiver.calls[2 * round - 1]);
+    const secrets = await signingSecrets(stack.api, customer.accountId);
+    t.is(secrets.length, 2);
+    t.is(String(call.headers['webhook-signature']).split(' ').length, 2);
+    for (const secret of secrets) {
+      t.like(new Webhook(secret).verify(call.body, call.headers as Record<string, string>), {
+        type: 'webhook.test',
+      });
+    }
   }
   receiver.close();
 });
