@@ -20,7 +20,7 @@ const reasons: [RegExp, NoAnswer][] = [
   [/ENOTFOUND|EAI_/, 'dns'],
   [/TimeoutError|ABORT|TIMEOUT|ETIMEDOUT/i, 'timeout'],
   [/ECONNREFUSED|EHOSTUNREACH|ENETUNREACH/, 'connection'],
-  [/CERT|TLS|SSL|SELF_SIGNED|ALTNAME|EPROTO/, 'tls'],
+  [/CERT|TLS|SSL|SELF_SIGNED|ALTNAME|EPROTO|UNABLE_TO|SIGNATURE|CRL|INVALID_CA|HOSTNAME/, 'tls'],
 ];
 
 /** Why there is no answer, of what undici, Node or our own rules threw. */
@@ -33,6 +33,16 @@ class DeadlinePassed extends Error {
   readonly code = 'TIMEOUT';
 }
 
+/**
+ * Whether a connection is just being handed over: what begins or fails at that moment does so on a fresh one, everything
+ * else on one that has carried an answer already.
+ */
+export type Connecting = { fresh: boolean };
+
+const closed = /^(UND_ERR_SOCKET|ECONNRESET|EPIPE)$/;
+/** A connection that its other side had closed already says so this soon, ms; later, somebody was at work on it. */
+const staleWithinMs = 1_000;
+
 const textOf = (value: string | string[] | undefined): string | undefined =>
   Array.isArray(value) ? value[0] : value;
 
@@ -43,20 +53,35 @@ const textOf = (value: string | string[] | undefined): string | undefined =>
 class Exchange implements Dispatcher.DispatchHandler {
   private readonly startedAt = performance.now();
   private readonly timer: NodeJS.Timeout;
+  private readonly call: Call;
   private readonly resolve: (result: OutboundResult) => void;
   private running: Dispatcher.DispatchController | undefined;
+  private fresh = false;
+  private repeated = false;
   private status = 0;
   private retryAfter: string | undefined;
   private size = 0;
   private settled = false;
 
-  constructor(resolve: (result: OutboundResult) => void, deadlineMs: number) {
+  constructor(call: Call, resolve: (result: OutboundResult) => void) {
+    this.call = call;
     this.resolve = resolve;
-    this.timer = setTimeout(abandonLate, deadlineMs, this);
+    this.timer = setTimeout(abandonLate, call.deadlineMs, this);
+  }
+
+  begin(): void {
+    if (this.settled) return;
+    const { dispatcher, options } = this.call;
+    try {
+      dispatcher.dispatch(options, this);
+    } catch (error) {
+      this.settle(reasonOf(error));
+    }
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.running = controller;
+    this.fresh = this.call.connecting.fresh;
     if (this.settled) controller.abort(new DeadlinePassed());
   }
 
@@ -65,7 +90,8 @@ class Exchange implements Dispatcher.DispatchHandler {
     status: number,
     headers: Record<string, string | string[] | undefined>,
   ): void {
-    // What comes before the answer (100, 103) is none.
+    // What comes before the answer (100, 103) is none, but somebody is there.
+    this.fresh = true;
     if (status < 200) return;
     this.status = status;
     this.retryAfter = textOf(headers['retry-after']);
@@ -81,7 +107,24 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: unknown, error: Error): void {
-    this.settle(reasonOf(error));
+    if (!this.isStale(error)) {
+      this.settle(reasonOf(error));
+      return;
+    }
+    this.repeated = true;
+    this.running = undefined;
+    // When the dispatcher has done with the connection that ended.
+    setImmediate(beginAgain, this);
+  }
+
+  /**
+   * Whether the connection ended before a byte of an answer, and had carried one before: its other side closed it while
+   * it was idle, as servers do, and has not read what crossed that on its way. Not an attempt: it goes out again, once.
+   */
+  private isStale(error: Error): boolean {
+    const fresh = this.running ? this.fresh : this.call.connecting.fresh;
+    if (fresh || this.repeated || !closed.test(codeOf(error))) return false;
+    return performance.now() - this.startedAt < staleWithinMs;
   }
 
   /** Ends the wait, once; without a reason there was an answer. */
@@ -104,18 +147,15 @@ class Exchange implements Dispatcher.DispatchHandler {
 }
 
 const abandonLate = (exchange: Exchange): void => exchange.abandon('timeout');
+const beginAgain = (exchange: Exchange): void => exchange.begin();
 
-/** Sends a request and answers what came of it within the deadline (ms); never rejects. */
-export const exchange = (
-  dispatcher: Dispatcher,
-  options: Dispatcher.DispatchOptions,
-  deadlineMs: number,
-): Promise<OutboundResult> =>
-  new Promise((resolve) => {
-    const running = new Exchange(resolve, deadlineMs);
-    try {
-      dispatcher.dispatch(options, running);
-    } catch (error) {
-      running.settle(reasonOf(error));
-    }
-  });
+export type Call = {
+  dispatcher: Dispatcher;
+  options: Dispatcher.DispatchOptions;
+  connecting: Connecting;
+  deadlineMs: number;
+};
+
+/** Sends a request and answers what came of it within the deadline; never rejects. */
+export const exchange = (call: Call): Promise<OutboundResult> =>
+  new Promise((resolve) => new Exchange(call, resolve).begin());

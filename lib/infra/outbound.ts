@@ -2,7 +2,7 @@
 import { Agent, type Dispatcher } from 'undici';
 import type { OutboundResult } from '../kernel/outbound.ts';
 import { type AddressRules, type Allowed, isAllowed, requireCallable } from './addresses.ts';
-import { exchange, reasonOf } from './exchange.ts';
+import { type Connecting, exchange, reasonOf } from './exchange.ts';
 import { createConnect, type Resolve } from './safe-connect.ts';
 
 export type Outbound = {
@@ -31,9 +31,11 @@ export const createOutbound = (options: {
     ...{ connections: null, pipelining: 1, keepAliveTimeout: 10_000, clientTtl: socketLifeMs },
     ...{ headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: 16_384, allowH2: false },
   };
+  const connecting: Connecting = { fresh: false };
   const open = (trusted: boolean) => {
     const resolving = resolve && !trusted ? { resolve } : {};
-    const connect = createConnect({ trusted, rules, timeoutMs: connectMs, ...resolving });
+    const given = { trusted, rules, timeoutMs: connectMs, connecting, ...resolving };
+    const connect = createConnect(given);
     return new Agent({ ...shared, connect });
   };
   const guarded = open(false);
@@ -61,7 +63,8 @@ export const createOutbound = (options: {
     post: (url, headers, body) => {
       try {
         const { dispatcher, origin, path } = targetOf(url);
-        return exchange(dispatcher, { origin, path, method: 'POST', headers, body }, deadlineMs);
+        const options = { origin, path, method: 'POST' as const, headers, body };
+        return exchange({ dispatcher, options, connecting, deadlineMs });
       } catch (error) {
         return Promise.resolve({ kind: 'none', reason: reasonOf(error), durationMs: 0 });
       }

@@ -69,6 +69,12 @@ const safeLookup =
   };
 
 /**
+ * Of several addresses each but the last has this long to connect, ms. Node's own 250 is less than a way around the
+ * earth and back, and the last is often one of IPv6, which many machines cannot call at all.
+ */
+const oneAddressMs = 1_500;
+
+/**
  * Makes connections for one kind of host: `trusted` are those that an operator named, everybody else's must be public.
  * `timeoutMs` bounds look-up, TCP and TLS together.
  */
@@ -76,20 +82,33 @@ export const createConnect = (options: {
   trusted: boolean;
   rules: AddressRules;
   timeoutMs: number;
+  /** Is told when a connection is handed over. */
+  connecting: { fresh: boolean };
   resolve?: Resolve;
 }): buildConnector.connector => {
-  const { trusted, rules, timeoutMs } = options;
+  const { trusted, rules, timeoutMs, connecting } = options;
   const resolve = options.resolve ?? (trusted ? resolveBySystem : resolveByDns());
   const passes: Passes = (address) =>
     trusted ? !isMetadata(address) : isPublicAddress(address, rules.denied);
   const lookup = safeLookup(resolve, passes);
-  const connect = buildConnector({ timeout: timeoutMs, allowH2: false, lookup } as never);
+  const connect = buildConnector({
+    ...{ timeout: timeoutMs, allowH2: false, lookup },
+    autoSelectFamilyAttemptTimeout: oneAddressMs,
+  } as never);
   return (given, callback) => {
     const host = given.hostname.replace(/^\[|\]$/g, '');
     // Sockets ask no look-up for what is an address already.
     if (isIP(host) !== 0 && !passes(host)) {
       return callback(new BlockedAddress('no public address'), null);
     }
-    return connect(given, callback);
+    const handOver = (...made: Parameters<typeof callback>): void => {
+      connecting.fresh = true;
+      try {
+        callback(...made);
+      } finally {
+        connecting.fresh = false;
+      }
+    };
+    return connect(given, handOver as typeof callback);
   };
 };

@@ -194,12 +194,14 @@ test.serial(
     };
     const outbound = createOutbound({ allowed: new Set(), deadlineMs: 500, resolve: changing });
     const handed: unknown[] = [];
+    const perAddress: unknown[] = [];
     // Asks the look-up as a socket does, and dials nobody: nothing leaves the machine in tests.
     const connect = sinon.stub(net.Socket.prototype, 'connect').callsFake(function (
       this: net.Socket,
       ...args: unknown[]
     ) {
       const [options] = args.flat() as [net.TcpSocketConnectOpts];
+      perAddress.push(options.autoSelectFamilyAttemptTimeout);
       options.lookup?.(options.host ?? '', { all: true }, (error, found) => {
         handed.push(error ? (error as { code?: string }).code : found);
         this.destroy(error ?? new Error('no network in tests'));
@@ -217,6 +219,7 @@ test.serial(
     connect.restore();
     t.deepEqual(handed, [[{ address: '1.1.1.1', family: 4 }], 'BLOCKED_NAME']);
     t.is(lookups, 2, 'one look-up for each connection');
+    t.deepEqual(perAddress, [1_500, 1_500], 'long enough for the way around the earth and back');
     await outbound.close();
   },
 );
