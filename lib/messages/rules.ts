@@ -27,7 +27,9 @@ export const failureReasons = {
 export type FailureReason = keyof typeof failureReasons;
 
 /** Whether nobody knows if the recipient has the message: neither its key nor its price is given back. */
-export const isUnknown = (reason: string | null): boolean =>
+export const isUnknown = (
+  reason: string | null,
+): reason is 'outcome_unknown' | 'telegram_outcome_unknown' =>
   reason === 'outcome_unknown' || reason === 'telegram_outcome_unknown';
 
 /** Fixed at admission and never changed. Times are milliseconds, amounts micro-USD. */

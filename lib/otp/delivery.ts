@@ -1,5 +1,4 @@
 // What both channels' workers share: recording what became of a message, telling who waits, and moving on.
-
 import type { Reservations } from '../idempotency/reservations.ts';
 import type { Broker } from '../infra/queue/broker.ts';
 import { billingCharge, type LegWire, type SendJob, telegramSend, whatsappSend } from '../jobs.ts';
@@ -158,6 +157,7 @@ export const recordFailed = async (
     kind: 'failed',
     reason: failure.reason,
     mayArrive: failed.taken || unknown,
+    unknown,
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
   });
   await recorded;
@@ -168,13 +168,27 @@ export const recordFailed = async (
  * Nobody waits any more: nothing is sent, and the row says so. Redis forgets a message in the end and its row does not,
  * so a job that comes again later than that (from its dead queue, say) may be about one that was sent.
  */
-export const recordGivenUp = async (deps: DeliveryDeps, delivery: Delivery): Promise<void> => {
+export const recordGivenUp = async (
+  deps: DeliveryDeps,
+  delivery: Delivery,
+  reason: FailureReason = 'deadline',
+): Promise<void> => {
   const { accountId, id } = delivery.message;
   const facts = (await deps.messages.find(accountId, id))?.facts;
   if (facts == null || facts.acceptedAt === null) {
-    return recordFailed(deps, delivery, { reason: 'deadline', voidCode: true });
+    // What an earlier channel left open stays open.
+    const why = isUnknown(delivery.reason) ? delivery.reason : reason;
+    return recordFailed(deps, delivery, { reason: why, voidCode: true });
   }
   await announceAccepted(deps, delivery.message, facts);
+};
+
+/** Whether the message is given up, now that its caller's deadline has passed; then the row says so too. */
+export const giveUp = async (deps: DeliveryDeps, delivery: Delivery): Promise<boolean> => {
+  const state = await deps.live.abandon(delivery.ref, deps.clock.now());
+  if (state === 'accepted' || state === 'sending') return false;
+  await recordGivenUp(deps, delivery, state === 'abandoned' ? 'deadline' : state);
+  return true;
 };
 
 const isLinked = async (deps: DeliveryDeps, { message, ref }: Delivery): Promise<boolean> =>

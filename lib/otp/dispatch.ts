@@ -6,7 +6,7 @@ import type { Clock } from '../kernel/clock.ts';
 import { fail, ServiceError } from '../kernel/errors.ts';
 import type { Log } from '../kernel/log.ts';
 import type { Sealer } from '../kernel/secrets.ts';
-import type { Message } from '../messages/rules.ts';
+import { isUnknown, type Message } from '../messages/rules.ts';
 import { toWire } from '../messages/wire.ts';
 import type { LiveRef } from './live-message.ts';
 import type { Outcome } from './rules.ts';
@@ -67,7 +67,10 @@ const awaitCall = async (deps: DispatchDeps, ref: LiveRef, replies: Replies): Pr
 /** Nobody answered: give the message up, and if that is too late, find out what became of it. */
 const giveUp = async (deps: DispatchDeps, ref: LiveRef, replies: Replies): Promise<Outcome> => {
   const state = await deps.live.abandon(ref, deps.clock.now());
-  if (state === 'abandoned') return { kind: 'failed', reason: 'deadline', mayArrive: false };
+  if (state === 'abandoned') {
+    return { kind: 'failed', reason: 'deadline', mayArrive: false, unknown: false };
+  }
+  if (isUnknown(state)) return { kind: 'failed', reason: state, mayArrive: true, unknown: true };
   const accepted = state === 'accepted' ? await acceptedOutcome(deps, ref) : undefined;
   return accepted ?? awaitCall(deps, ref, replies);
 };
@@ -126,7 +129,8 @@ const converse = async (
   // The job may be in the queue or not; the claim closes the question at once.
   if (!published) {
     const outcome = await giveUp(deps, ref, replies);
-    if (outcome.kind === 'failed') throw unavailable(new Error('the broker did not confirm'));
+    if (outcome.kind === 'failed' && !outcome.unknown)
+      throw unavailable(new Error('the broker did not confirm'));
     return outcome;
   }
   const first = (await replies.next(deps.sendDeadlineMs)) as Outcome | undefined;

@@ -11,8 +11,9 @@ export type LiveMessage = {
   telegram: string | undefined;
   abandoned: boolean;
   sealedCode: string | undefined;
-  /** Why the channel that was tried first failed. */
-  lost: FailureReason | null;
+  /** Why the leg failed. */
+  lostWhatsapp: FailureReason | null;
+  lostTelegram: FailureReason | null;
   facts: Facts;
 };
 
@@ -35,7 +36,7 @@ export type ReceiptEffect = {
   expiresAt: number | null;
   verified: boolean;
   channel: ChannelName | null;
-  lost: FailureReason | null;
+  lostTelegram: FailureReason | null;
 };
 
 export type Verified = {
@@ -68,7 +69,8 @@ export const toLive = (hash: Record<string, string>): LiveMessage => ({
   telegram: hash.telegram,
   abandoned: hash.ab !== undefined,
   sealedCode: hash.sealed,
-  lost: (hash.lost as FailureReason | undefined) ?? null,
+  lostWhatsapp: (hash.lost_whatsapp as FailureReason | undefined) ?? null,
+  lostTelegram: (hash.lost_telegram as FailureReason | undefined) ?? null,
   facts: {
     channel: (hash.channel as ChannelName | undefined) ?? null,
     acceptedAt: numberOf(hash.acc),
@@ -97,7 +99,7 @@ export const toReceiptEffect = (reply: Text[]): ReceiptEffect => {
     expiresAt: numberOf(exp),
     verified: Boolean(ver),
     channel: (channel as ChannelName | null) ?? null,
-    lost: (lost as FailureReason | null) ?? null,
+    lostTelegram: (lost as FailureReason | null) ?? null,
   };
 };
 

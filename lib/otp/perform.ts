@@ -14,7 +14,7 @@ import { type Allowance, refusalExtras } from '../limits/answers.ts';
 import type { Tier } from '../limits/rules.ts';
 import { issueLink } from '../links/issue.ts';
 import type { LinkStore } from '../links/store.ts';
-import { isUnknown, type Message, type Origin } from '../messages/rules.ts';
+import type { Message, Origin } from '../messages/rules.ts';
 import type { MessageStore } from '../messages/store.ts';
 import type { PumpingGuard } from '../pumping/refuse.ts';
 import type { ResolveSender } from '../sender/resolve.ts';
@@ -128,8 +128,7 @@ const failure = async (
     });
   }
   const waits = errorCatalogue[code].status === 503;
-  const unknown = isUnknown(outcome.reason);
-  const cause = unknown ? { cause: new OutcomeUnknown('the channel did not answer') } : {};
+  const cause = outcome.unknown ? { cause: new OutcomeUnknown('the channel did not answer') } : {};
   return fail(code, waits ? { retry_after_seconds: seconds } : {}, cause);
 };
 

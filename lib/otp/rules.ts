@@ -50,17 +50,26 @@ export const isUnderway = (leg: string | undefined): boolean =>
 /** What WhatsApp's failure goes on from, where Telegram was tried before it. */
 export const triedBefore = (live: {
   telegram: string | undefined;
-  lost: FailureReason | null;
+  lostTelegram: FailureReason | null;
 }): { tried: ChannelName[]; reason: FailureReason | null } =>
   live.telegram === 'failed'
-    ? { tried: ['telegram'], reason: live.lost }
+    ? { tried: ['telegram'], reason: live.lostTelegram }
     : { tried: [], reason: null };
 
 /** What became of a send, as the worker tells the API process that waits for it. */
 export type Outcome =
   | { kind: 'accepted'; channel: ChannelName; acceptedAt: number; expiresAt: number; hold: boolean }
-  /** `mayArrive`: a channel took it or may have, so its code may become valid all the same. */
-  | { kind: 'failed'; reason: FailureReason; mayArrive: boolean; retryAfterSeconds?: number }
+  /**
+   * `mayArrive`: a channel took it or may have, so its code may become valid all the same. `unknown`: of one channel
+   * nobody knows whether it did.
+   */
+  | {
+      kind: 'failed';
+      reason: FailureReason;
+      mayArrive: boolean;
+      unknown: boolean;
+      retryAfterSeconds?: number;
+    }
   /** Another message was sent under the same Idempotency-Key. */
   | { kind: 'duplicate'; messageId: string };
 

@@ -7,7 +7,7 @@
  *   snap, sealed, mac, kid   the message, its sealed code, its code's HMAC and pepper id
  *   channel, acc, exp, del, read, ver, fail, why   facts (rules.ts of lib/messages)
  *   to, cid   where the waiting API process is reached        hold   it waits for a receipt (1)
- *   lost   why the leg that was tried first failed
+ *   lost_whatsapp, lost_telegram   why the leg failed
  *   seen   a receipt came        reach   WhatsApp is known to reach the phone (1)
  * Code hash `code:{recipient}`: id, mac, kid, exp; once used, the id alone stays, so that no older code comes back.
  */
@@ -75,7 +75,7 @@ return {acc, exp, hold}`;
 export const settleLeg = `
 if redis.call('HGET', KEYS[1], ARGV[1]) ~= 'sending' then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-if ARGV[3] ~= '' then redis.call('HSET', KEYS[1], 'lost', ARGV[3]) end
+if ARGV[3] ~= '' then redis.call('HSET', KEYS[1], 'lost_' .. ARGV[1], ARGV[3]) end
 return 1`;
 
 /**
@@ -98,20 +98,26 @@ end
 if ARGV[3] == 'void' and redis.call('HGET', KEYS[2], 'id') == ARGV[4] then redis.call('DEL', KEYS[2]) end
 return redis.call('HEXISTS', KEYS[1], 'acc') == 1 and 2 or 1`;
 
-/** KEYS message; ARGV now, keep ms. Gives the message up unless a channel has or may have it. */
+/**
+ * KEYS message; ARGV now, keep ms. Gives the message up unless a channel has it or is being called: no channel is called
+ * any more. Answers why a leg was lost when that leaves open whether it was sent, else abandoned.
+ */
 export const abandon = `
-local w, t = unpack(redis.call('HMGET', KEYS[1], 'whatsapp', 'telegram'))
+local w, t, lost_w, lost_t =
+  unpack(redis.call('HMGET', KEYS[1], 'whatsapp', 'telegram', 'lost_whatsapp', 'lost_telegram'))
 -- Whoever asks goes on with it.
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 if w == 'accepted' or t == 'accepted' then return 'accepted' end
 if w == 'sending' or t == 'sending' then return 'sending' end
 redis.call('HSET', KEYS[1], 'ab', ARGV[1])
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
+if t == 'failed' and lost_t == 'telegram_outcome_unknown' then return lost_t end
+if w == 'failed' and lost_w == 'outcome_unknown' then return lost_w end
 return 'abandoned'`;
 
 /**
- * KEYS message, code; ARGV status, at, now, life ms, latest end of the code. Adds a WhatsApp receipt. Answers what a
- * follow-up needs; nil when the message is not live or the receipt says nothing new.
+ * KEYS message, code; ARGV status, at, now, life ms, latest end of the code, keep ms. Adds a WhatsApp receipt. Answers
+ * what a follow-up needs; nil when the message is not live or the receipt says nothing new.
  */
 export const receipt = `${validate}
 local before, del, hold, known = unpack(redis.call('HMGET', KEYS[1], 'whatsapp', 'del', 'hold', 'reach'))
@@ -120,6 +126,9 @@ local status, at, now, life = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV
 if status == 'failed' then
   if del then return nil end
   redis.call('HSET', KEYS[1], 'whatsapp', 'failed')
+  redis.call('HDEL', KEYS[1], 'lost_whatsapp')
+  -- Its fallback may have to wait for MySQL, and without the message nobody would know of the failure.
+  redis.call('PEXPIRE', KEYS[1], ARGV[6])
 elseif status == 'sent' and before == 'failed' then
   return nil
 else
@@ -136,7 +145,7 @@ else
 end
 redis.call('HSET', KEYS[1], 'hold', 0, 'seen', 1)
 local fields = redis.call('HMGET', KEYS[1],
-  'snap', 'sealed', 'to', 'cid', 'telegram', 'acc', 'exp', 'ver', 'channel', 'lost')
+  'snap', 'sealed', 'to', 'cid', 'telegram', 'acc', 'exp', 'ver', 'channel', 'lost_telegram')
 return {before, hold or '0', known or '0', unpack(fields)}`;
 
 /**

@@ -28,10 +28,11 @@ const judgeLive = ({ clock }: SendDeps, id: string, live: LiveMessage): Verdict 
   const { failedAt, expiresAt, failureReason } = live.facts;
   if (failedAt === null) {
     if (expiresAt !== null) return { expiresAt };
-    return live.abandoned ? 'another' : 'wait';
+    if (!live.abandoned) return 'wait';
   }
   // Nobody knows whether the recipient has it: a second one goes out only when that code could not be valid any more.
-  const open = isUnknown(failureReason) && clock.now() < idTime(id) + holdMs;
+  const unknown = [failureReason, live.lostWhatsapp, live.lostTelegram].some(isUnknown);
+  const open = unknown && clock.now() < idTime(id) + holdMs;
   return open ? 'wait' : 'another';
 };
 

@@ -32,7 +32,13 @@ export type ClaimDetails = {
   waiter: Waiter | undefined;
 };
 
-type Abandoned = 'accepted' | 'sending' | 'abandoned';
+/** What became of giving a message up; with a reason it is given up, and yet a channel may have it. */
+export type Abandoned =
+  | 'accepted'
+  | 'sending'
+  | 'abandoned'
+  | 'outcome_unknown'
+  | 'telegram_outcome_unknown';
 
 export type Claim = 'won' | 'queued' | 'sending' | 'accepted' | 'failed' | 'abandoned' | 'verified';
 
@@ -140,6 +146,10 @@ const sendingSide = (redis: RedisClient, keys: Keys) => {
 
 /** The side of those who wait, ask and are told by the provider. */
 const watchingSide = (redis: RedisClient, keys: Keys) => {
+  const find = async (ref: LiveRef): Promise<LiveMessage | undefined> => {
+    const hash = await redis.hgetall(keys.message(ref));
+    return Object.keys(hash).length === 0 ? undefined : toLive(hash);
+  };
   const abandon = defineScript<Abandoned>(redis, {
     name: 'otpAbandon',
     lua: scripts.abandon,
@@ -152,14 +162,14 @@ const watchingSide = (redis: RedisClient, keys: Keys) => {
   });
 
   return {
-    /** Gives a message up: `abandoned` is a promise that no channel will be called for it any more. */
+    /** Gives a message up: `abandoned`, or why a leg was lost, promises that no channel will be called for it any more. */
     abandon: (ref: LiveRef, now: number): Promise<Abandoned> =>
       abandon([keys.message(ref)], [now, keepMs]),
 
     /** Adds a WhatsApp receipt; undefined when the message is not live or the receipt says nothing new. */
     receipt: async (ref: LiveRef, status: string, at: number, now: number) => {
       const latest = idTime(ref.id) + holdMs;
-      const reply = await receipt(pairOf(keys, ref), [status, at, now, codeLifeMs, latest]);
+      const reply = await receipt(pairOf(keys, ref), [status, at, now, codeLifeMs, latest, keepMs]);
       return reply === null ? undefined : toReceiptEffect(reply);
     },
 
@@ -173,9 +183,12 @@ const watchingSide = (redis: RedisClient, keys: Keys) => {
       return origin && id ? { origin, at: idTime(id) } : undefined;
     },
 
-    find: async (ref: LiveRef): Promise<LiveMessage | undefined> => {
-      const hash = await redis.hgetall(keys.message(ref));
-      return Object.keys(hash).length === 0 ? undefined : toLive(hash);
+    find,
+
+    /** The same for a job that goes on from it: from now on it is kept as long as a fresh one. */
+    findAndKeep: async (ref: LiveRef): Promise<LiveMessage | undefined> => {
+      const [live] = await Promise.all([find(ref), redis.pexpire(keys.message(ref), keepMs)]);
+      return live;
     },
   };
 };

@@ -6,13 +6,14 @@ import { rungFor } from '../infra/queue/settlement.ts';
 import { type SendJob, telegramSend } from '../jobs.ts';
 import { minute, second } from '../kernel/clock.ts';
 import type { NamedKey, Sealer } from '../kernel/secrets.ts';
-import { codeLifeSeconds } from '../messages/rules.ts';
+import { codeLifeSeconds, isUnknown } from '../messages/rules.ts';
 import type { Pauses } from '../sender/pauses.ts';
 import type { SenderTally } from '../sender/tally.ts';
 import { acceptSurely, awaitLeg } from './certainty.ts';
 import {
   type Delivery,
   type DeliveryDeps,
+  giveUp,
   moveOn,
   recordAccepted,
   recordGivenUp,
@@ -82,6 +83,13 @@ const notLinked = async (deps: TelegramDeps, delivery: Delivery): Promise<JobOut
   return done;
 };
 
+/** An earlier run failed here and did not get to say so: it was for the reason it had. */
+const failAgain = async (deps: TelegramDeps, delivery: Delivery): Promise<JobOutcome> => {
+  const reason = (await deps.live.find(delivery.ref))?.lostTelegram;
+  if (isUnknown(reason ?? null)) return unknown(deps, delivery);
+  return reason === 'not_on_channel' ? notLinked(deps, delivery) : unavailable(deps, delivery);
+};
+
 /** Milliseconds in which a later attempt still helps: the caller's patience, or what is left of the code's life. */
 const patienceMs = (deps: TelegramDeps, delivery: Delivery, meta: Meta): number => {
   const now = deps.clock.now();
@@ -141,29 +149,35 @@ const onSending = async (deps: TelegramDeps, delivery: Delivery): Promise<JobOut
   return state === 'accepted' ? resume(deps, delivery) : unknown(deps, delivery);
 };
 
+/** Whether the job has been in somebody's hands before. */
+const isAgain = ({ redelivered, firstFailedAt }: Meta): boolean =>
+  redelivered || firstFailedAt !== undefined;
+
 /**
- * Whether nobody can use the code any more: the caller has left, or its life has ended. What Telegram has taken is
- * never over, since it may still have to be said.
+ * Where the message stands when its job is taken up. `over`: nobody can use the code any more, since the caller has
+ * left or its life has ended. `taken`: Telegram has it, which may still have to be said, whatever became of the link.
  */
-const isOver = async (deps: TelegramDeps, delivery: Delivery, meta: Meta): Promise<boolean> => {
+const standing = async (
+  deps: TelegramDeps,
+  delivery: Delivery,
+  meta: Meta,
+): Promise<'over' | 'taken' | 'open'> => {
   const now = deps.clock.now();
   const { deadlineMs, late, ref } = delivery;
-  if (deadlineMs !== undefined && deadlineMs <= now) {
-    if ((await deps.live.abandon(ref, now)) === 'abandoned') {
-      await recordGivenUp(deps, delivery);
-      return true;
-    }
-  }
-  if (!late) return false;
-  const live = await deps.live.find(ref);
-  if (live?.telegram === 'accepted') return false;
+  if (deadlineMs !== undefined && deadlineMs <= now && (await giveUp(deps, delivery)))
+    return 'over';
+  if (!late && !isAgain(meta)) return 'open';
+  // MySQL may be away for longer than Redis keeps a message: what is known of it stays as long as its job.
+  const live = await deps.live.findAndKeep(ref);
+  if (live?.telegram === 'accepted') return 'taken';
+  if (!late) return 'open';
   const expiresAt = live?.facts.expiresAt ?? null;
-  if (expiresAt !== null && expiresAt <= now) return true;
+  if (expiresAt !== null && expiresAt <= now) return 'over';
   // A job that comes again long after (from its dead queue, say) would win its claim and send an old code.
   const untouched = live?.telegram === undefined || live.telegram === 'queued';
-  if (!untouched || now < meta.firstPublishedAtMs + codeLifeSeconds * second) return false;
+  if (!untouched || now < meta.firstPublishedAtMs + codeLifeSeconds * second) return 'open';
   await recordGivenUp(deps, delivery);
-  return true;
+  return 'over';
 };
 
 const send = async (deps: TelegramDeps, delivery: Delivery, chatId: number, code: string) => {
@@ -189,7 +203,9 @@ export const handleTelegramSend = async (
 ): Promise<JobOutcome> => {
   const { delivery, sealed } = openJob(deps, 'telegram', job, meta);
   const { message, ref, sealedCode, waiter } = delivery;
-  if (await isOver(deps, delivery, meta)) return done;
+  const stands = await standing(deps, delivery, meta);
+  if (stands === 'over') return done;
+  if (stands === 'taken') return resume(deps, delivery);
   const chatId = await chatOf(deps, delivery);
   if (chatId === undefined) {
     await moveOn(deps, delivery, {
@@ -207,7 +223,7 @@ export const handleTelegramSend = async (
   // Verified meanwhile: the run that was told yes may have died before it wrote that down.
   if (claim === 'accepted' || claim === 'verified') return resume(deps, delivery);
   if (claim === 'sending') return onSending(deps, delivery);
-  if (claim === 'failed') return unavailable(deps, delivery);
+  if (claim === 'failed') return failAgain(deps, delivery);
   if (claim === 'abandoned') {
     await recordGivenUp(deps, delivery);
     return done;

@@ -9,6 +9,7 @@ import { acceptSurely, awaitLeg } from './certainty.ts';
 import {
   type Delivery,
   type DeliveryDeps,
+  giveUp,
   handOver,
   moveOn,
   recordAccepted,
@@ -55,8 +56,9 @@ const onUnknown = async (
   if (state === 'accepted') return resume(deps, delivery);
   // A receipt settled it: its own job goes on from there.
   if (state !== 'sending') return done;
-  if (await deps.live.settleLeg('whatsapp', delivery.ref, 'failed')) {
-    await moveOn(deps, delivery, { channel: 'whatsapp', reason: 'outcome_unknown' });
+  const reason = 'outcome_unknown';
+  if (await deps.live.settleLeg('whatsapp', delivery.ref, 'failed', reason)) {
+    await moveOn(deps, delivery, { channel: 'whatsapp', reason });
   }
   return done;
 };
@@ -93,9 +95,10 @@ const onRefused = async (
   if (notOnWhatsapp.has(code)) {
     await deps.live.learnReachable(deps.recipients.ofPhone(message.phone), false);
   }
-  await deps.live.settleLeg('whatsapp', ref, 'failed');
-  const failure = own && paused ? ({ reason: 'connection_paused' } as const) : undefined;
-  await moveOn(deps, delivery, { channel: 'whatsapp', ...(failure ?? failureOf(refusal, own)) });
+  const failure =
+    own && paused ? ({ reason: 'connection_paused' } as const) : failureOf(refusal, own);
+  await deps.live.settleLeg('whatsapp', ref, 'failed', failure.reason);
+  await moveOn(deps, delivery, { channel: 'whatsapp', ...failure });
   return done;
 };
 
@@ -148,7 +151,8 @@ const moveOnFrom = async (
   claim: 'failed' | 'queued',
 ): Promise<JobOutcome> => {
   if (claim === 'failed') {
-    const known = (await deps.live.find(delivery.ref))?.facts.failureReason ?? delivery.reason;
+    const live = await deps.live.find(delivery.ref);
+    const known = live?.lostWhatsapp ?? live?.facts.failureReason ?? delivery.reason;
     await moveOn(deps, delivery, { channel: 'whatsapp', reason: known ?? 'provider_error' });
   }
   return done;
@@ -176,13 +180,7 @@ export const handleWhatsappSend = async (
 ): Promise<JobOutcome> => {
   const { delivery, sealed } = openJob(deps, 'whatsapp', job, meta);
   const { message, ref } = delivery;
-  if (
-    isPastDeadline(deps, meta) &&
-    (await deps.live.abandon(ref, deps.clock.now())) === 'abandoned'
-  ) {
-    await recordGivenUp(deps, delivery);
-    return done;
-  }
+  if (isPastDeadline(deps, meta) && (await giveUp(deps, delivery))) return done;
   const owner = await otherOwner(deps, delivery);
   if (owner !== undefined) {
     tell(deps, delivery.waiter, { kind: 'duplicate', messageId: owner });

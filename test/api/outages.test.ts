@@ -1,15 +1,31 @@
 // With an engine gone the API says so within a second, promises nothing it cannot keep, and comes back by itself.
 import test from 'ava';
+import sinon from 'sinon';
+import { minute } from '../../lib/kernel/clock.ts';
+import { linkTelegram, report } from '../support/control.ts';
+import { eventsOf } from '../support/events.ts';
+import { createHandClock } from '../support/hand-clock.ts';
+import { holdNext } from '../support/hold.ts';
+import type { TestPhone } from '../support/phones.ts';
+import { openRedisKeys, type RedisKeys } from '../support/redis-keys.ts';
 import { type Customer, eventually, type Stack, startStack } from '../support/stack.ts';
 
 let stack: Stack;
 let customer: Customer;
+let redis: RedisKeys;
+const clock = createHandClock();
 
 test.before(async () => {
-  stack = await startStack('outages', { cuttable: true, settings: { SEND_DEADLINE_MS: '3000' } });
+  const calls = { WHATSAPP_TIMEOUT_MS: '1000', WHATSAPP_ECHO_WAIT_MS: '300' };
+  const settings = { SEND_DEADLINE_MS: '3000', ...calls };
+  stack = await startStack('outages', { cuttable: true, clock, settings });
+  redis = openRedisKeys();
   customer = await stack.customer();
 });
-test.after.always(() => stack?.close());
+test.after.always(async () => {
+  redis?.close();
+  await stack?.close();
+});
 
 const cut = async (
   engine: 'mysql' | 'redis' | 'amqp',
@@ -134,6 +150,94 @@ test.serial(
         ['sent', null],
       ],
     );
+  },
+);
+
+const linked = async (behaviour: Parameters<TestPhone['behave']>[0]): Promise<TestPhone> => {
+  const phone = stack.phone();
+  await linkTelegram(customer, phone);
+  await phone.behave(behaviour);
+  return phone;
+};
+
+const rowOf = (phone: TestPhone) => stack.api.db('messages').where({ phone: phone.number }).first();
+
+test.serial(
+  'MySQL away when nobody knows whether Telegram has it: that stays so, and the key with it',
+  async (t) => {
+    const phone = await linked({ whatsapp: 'unreachable_sync', telegram: 'http_500' });
+    const once = { 'Idempotency-Key': 'unsure' };
+    const answer = holdNext(stack.worker.telegram, 'sendCode');
+    const sending = customer.live.send(phone.number, once);
+    await answer.reached;
+    await cut('mysql', async () => {
+      answer.release();
+      t.is((await sending).error.code, 'TELEGRAM_UNAVAILABLE');
+      await eventually(t, () =>
+        (stack.worker.broker.handled()['telegram.send'] ?? 0) > 0 ? true : undefined,
+      );
+    });
+    const row = await eventually(t, () => rowOf(phone));
+    t.is(row.failure_reason, 'telegram_outcome_unknown');
+    const again = await eventually(t, async () => {
+      const { error } = await customer.live.send(phone.number, once);
+      return error.code === 'SERVICE_UNAVAILABLE' ? undefined : error;
+    });
+    t.is(again.code, 'IDEMPOTENCY_KEY_IN_PROGRESS');
+  },
+);
+
+for (const [without, telegram, code] of [
+  ['a telegram worker', 'ok', 'DELIVERY_FAILED'],
+  ['Telegram', 'rate_limited', 'TELEGRAM_UNAVAILABLE'],
+] as const) {
+  test.serial(
+    `without ${without}, after a call of WhatsApp that had no answer: ${code}, and the key stays`,
+    async (t) => {
+      const phone = await linked({ whatsapp: 'timeout', telegram });
+      const once = { 'Idempotency-Key': `silent ${telegram}`.replace(' ', '-') };
+      if (telegram === 'ok') await stack.stopWorkers('telegram');
+      t.is((await customer.live.send(phone.number, once)).error.code, code);
+      const again = async () => (await customer.live.send(phone.number, once)).error.code;
+      t.is(await again(), 'IDEMPOTENCY_KEY_IN_PROGRESS');
+      if (telegram === 'ok') await stack.startWorkers('telegram');
+      const row = await eventually(t, () => rowOf(phone));
+      t.is(await again(), 'IDEMPOTENCY_KEY_IN_PROGRESS', row.failure_reason);
+      t.deepEqual(await phone.messages(), []);
+    },
+  );
+}
+
+// Last of them: it puts the clock forward.
+test.serial(
+  'MySQL away for longer than Redis keeps a message: what Telegram took is delivered all the same',
+  async (t) => {
+    const phone = await linked({ whatsapp: 'stays_sent' });
+    const sent = await customer.live.deliver(phone.number, '656565');
+    const yes = holdNext(stack.worker.telegram, 'sendCode');
+    await report(stack.sim.url, phone, 'failed', 131026);
+    await yes.reached;
+    const gone = sinon.stub(stack.worker.links, 'chatOf');
+    await cut('mysql', async () => {
+      // What is asked of MySQL once the chat is not in the cache any more.
+      gone.callsFake(() => stack.worker.links.recipientsOf(1) as never);
+      yes.release();
+      const hash = `${stack.config.keyPrefix}m:`;
+      await redis.leave(hash, 4_000);
+      await eventually(t, async () => {
+        const left = [...(await redis.snapshot(hash)).values()].map(({ leftMs }) => leftMs);
+        return left.some((ms) => ms > minute) ? true : undefined;
+      });
+    });
+    // The owner has left the chat since: that is no reason to forget that it got the code.
+    gone.resolves(undefined);
+    clock.forward(6 * minute);
+    await eventually(t, async () =>
+      (await eventsOf(stack, sent.data.message_id)).includes('otp.delivered') ? true : undefined,
+    );
+    gone.restore();
+    t.like(await rowOf(phone), { channel: 'telegram', failed_at: null });
+    t.false((await eventsOf(stack, sent.data.message_id)).includes('otp.failed'));
   },
 );
 

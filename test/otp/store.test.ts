@@ -142,6 +142,16 @@ test('success clears the failures', async (t) => {
   t.deepEqual(await verify(recipient, '000000'), { kind: 'wrong', remaining: 4 });
 });
 
+test('giving up after a call without an answer says so, until a receipt has settled it', async (t) => {
+  const ref = { recipient: aRecipient(), id: newId() };
+  await claim(ref);
+  await live.settleLeg('whatsapp', ref, 'failed', 'outcome_unknown');
+  t.is(await live.abandon(ref, Date.now()), 'outcome_unknown');
+  t.is(await claim(ref, '111111', 'telegram'), 'abandoned');
+  await live.receipt(ref, 'failed', 1, Date.now());
+  t.is(await live.abandon(ref, Date.now()), 'abandoned');
+});
+
 test('an echo settles a call whose answer was lost, and its code is valid', async (t) => {
   const recipient = aRecipient();
   const ref = { recipient, id: newId() };

@@ -9,6 +9,8 @@ export type RedisKeys = {
   snapshot(prefix: string): Promise<Snapshot>;
   /** Removes the keys that begin with `prefix`. */
   remove(prefix: string): Promise<void>;
+  /** Leaves the keys that begin with `prefix` so many ms more. */
+  leave(prefix: string, ms: number): Promise<void>;
   close(): void;
 };
 
@@ -70,6 +72,9 @@ export const openRedisKeys = (): RedisKeys => {
       for (let from = 0; from < all.length; from += keysAtOnce) {
         await redis.unlink(...all.slice(from, from + keysAtOnce));
       }
+    },
+    leave: async (prefix, ms) => {
+      for (const name of await names(prefix)) await redis.pexpire(name, ms);
     },
     close: () => redis.disconnect(),
   };
