@@ -2,13 +2,13 @@
 import { type Chore, repeat } from '../kernel/chore.ts';
 import { hour, minute } from '../kernel/clock.ts';
 import type { Log } from '../kernel/log.ts';
-import { type FloorDeps, judgePastDays } from './floor.ts';
+import { type JudgeDeps, judgeWhenHeard } from './floor.ts';
 import type { Poster } from './post.ts';
 import { reconcile } from './reconcile.ts';
 import type { ReconcileStore } from './reconcile-store.ts';
 import { chargeForTotp } from './rules.ts';
 
-type Deps = FloorDeps & {
+type Deps = JudgeDeps & {
   books: ReconcileStore;
   poster: Poster;
   log: Log;
@@ -58,7 +58,7 @@ export const createBookkeeper = (deps: Deps): Chore =>
 export const createFloorJudge = (deps: Deps): Chore =>
   repeat(
     async () => {
-      const switched = await judgePastDays(deps);
+      const switched = await judgeWhenHeard(deps);
       if (switched > 0) deps.log.warn({ switched }, 'safety floor switched plans');
     },
     10 * minute,

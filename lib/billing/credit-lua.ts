@@ -82,7 +82,7 @@ elseif ARGV[2] ~= '' then
 end
 return {'ok', plan, price}`;
 
-/** ARGV member, hold until, keep ms. Lengthens a hold that stands. */
+/** ARGV member, hold until, keep ms. Gives a hold that stands another end. */
 export const keep = `
 local id = string.match(ARGV[1], '^(.*):%d+$')
 for i, member in pairs({[2] = ARGV[1], [5] = id}) do

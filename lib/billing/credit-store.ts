@@ -46,8 +46,8 @@ export type Holding = {
 export type CreditStore = {
   /** Decides and holds in one step. Throws RedisUnavailable. */
   reserve(request: ReserveRequest): Promise<Reserved>;
-  /** A hold whose charge is certain and late stays until it is posted. */
-  keep(accountId: string, hold: Hold, now: number): Promise<void>;
+  /** A hold that stands lasts until then (ms), which may be later or earlier than before. */
+  keep(accountId: string, hold: Hold, until: number): Promise<void>;
   /** What is held and sent at `now` (ms). Throws RedisUnavailable. */
   look(accountId: string, now: number): Promise<Holding>;
   /** Takes a hold back, and its place on the shared number. */
@@ -90,8 +90,7 @@ export const createCreditStore = (redis: RedisClient, prefix: string): CreditSto
       if (answer !== 'ok') return { kind: 'refused', code: answer as ErrorCode };
       return { kind: 'ok', plan: chosen as Plan, priceMicros: Number(price) };
     },
-    keep: async (accountId, hold, now) => {
-      const until = now + owedHoldMs;
+    keep: async (accountId, hold, until) => {
       await scripts.keep(keys(accountId), [memberOf(hold), until, holdsKeepMs]);
     },
     look: async (accountId, now) => {

@@ -1,4 +1,7 @@
 // The safety floor: accounts whose codes hardly anybody enters pay per message until that changes (spec section 8).
+import type { Broker } from '../infra/queue/broker.ts';
+import { againQueue, waitQueue } from '../infra/queue/topology.ts';
+import { billingCharge } from '../jobs.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { day, minute } from '../kernel/clock.ts';
 import type { Log } from '../kernel/log.ts';
@@ -46,6 +49,8 @@ export type FloorDeps = {
   floorMinimumDaily: number;
 };
 
+export type JudgeDeps = FloorDeps & { broker: Pick<Broker, 'depth'> };
+
 const judgeAccount = async (deps: FloorDeps, date: string, today: FloorDay): Promise<boolean> => {
   const { accountId, settled, verified, lowDays, plan } = today;
   const after = judgeDay({ lowDays, plan }, today, deps.floorMinimumDaily);
@@ -90,4 +95,31 @@ export const judgePastDays = async (deps: FloorDeps): Promise<number> => {
     await floor.endRound(date, clock.now());
   }
   return switched;
+};
+
+/** Every queue in which a verification may wait to be written down. */
+const verificationQueues = [
+  billingCharge.name,
+  againQueue(billingCharge.name),
+  ...billingCharge.retrySeconds.map((seconds) => waitQueue(billingCharge.name, seconds)),
+];
+
+/** Whether verifications may still be on their way to their rows: their day would look worse than it was. */
+const areUnheard = async ({ broker, news, clock }: JudgeDeps): Promise<boolean> => {
+  const left = await news.leftBefore(clock.now() - minute, 1);
+  if (left.length > 0) return true;
+  const depths = await Promise.all(verificationQueues.map(broker.depth));
+  return depths.some(({ ready }) => ready > 0);
+};
+
+/**
+ * What the clock calls: no day is judged before all of its verifications are known, so that an outage of ours does not
+ * cost an account its plan.
+ */
+export const judgeWhenHeard = async (deps: JudgeDeps): Promise<number> => {
+  const { floor, clock, log } = deps;
+  if (daysToJudge(clock.now(), await floor.lastRound()).length === 0) return 0;
+  if (!(await areUnheard(deps))) return judgePastDays(deps);
+  log.info({}, 'verifications wait to be recorded: no day is judged yet');
+  return 0;
 };

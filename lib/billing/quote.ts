@@ -11,7 +11,7 @@ import type { Message, Mode, Plan } from '../messages/rules.ts';
 import type { CreditStore, ReserveRequest } from './credit-store.ts';
 import type { LedgerStore } from './ledger-store.ts';
 import type { Prices } from './prices.ts';
-import { dueHoldMs, holdMs, sharedPerFree, totpPriceMicros } from './rules.ts';
+import { dueHoldMs, holdMs, owedHoldMs, sharedPerFree, totpPriceMicros } from './rules.ts';
 
 export type Quote = { plan: Plan; priceMicros: number };
 
@@ -153,7 +153,7 @@ export const createQuotes = (deps: QuoteDeps): Quotes => {
     keep: async ({ id, accountId, mode, priceMicros }) => {
       if (mode === 'test') return;
       try {
-        await credit.keep(accountId, { id, priceMicros }, clock.now());
+        await credit.keep(accountId, { id, priceMicros }, clock.now() + owedHoldMs);
       } catch (error) {
         log.warn({ reason: describeError(error) }, 'a hold ends before its charge');
       }

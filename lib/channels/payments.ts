@@ -109,6 +109,8 @@ const newsIn = (event: Stripe.Event): PaymentNews | undefined => {
     case 'refund.created':
     case 'refund.updated':
     case 'refund.failed':
+    // What API versions before 2024-10-28 call it.
+    case 'charge.refund.updated':
       return refundIn(event.data.object);
     case 'charge.dispute.funds_withdrawn':
       return reversalIn(event.data.object, 'Payment disputed');

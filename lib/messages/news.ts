@@ -19,10 +19,13 @@ type Told = Pick<TellerDeps, 'news' | 'announcer'>;
 
 /** Announces events that stand in the store and strikes them off. @throws when the broker does not take one */
 const tellAll = async ({ news, announcer }: Told, events: readonly EventWire[]): Promise<void> => {
-  for (const event of events) {
-    await announcer.announce(event);
-    await news.strike(event.id);
-  }
+  // Together: those of one type travel as one message.
+  await Promise.all(
+    events.map(async (event) => {
+      await announcer.announce(event);
+      await news.strike(event.id);
+    }),
+  );
 };
 
 /**
@@ -49,9 +52,14 @@ const batch = 100;
 
 /** Tells what a process that died or a broker that was away left untold; answers how many. */
 export const tellLeftNews = async (deps: TellerDeps): Promise<number> => {
-  const left = await deps.news.leftBefore(deps.clock.now() - leftAfterMs, batch);
-  await tellAll(deps, left);
-  return left.length;
+  const before = deps.clock.now() - leftAfterMs;
+  let told = 0;
+  for (;;) {
+    const left = await deps.news.leftBefore(before, batch);
+    await tellAll(deps, left);
+    told += left.length;
+    if (left.length < batch) return told;
+  }
 };
 
 /** Tells what is left, again and again. Any number of processes may: an event has one id, and receivers know it. */

@@ -5,6 +5,7 @@ import {
   chargeForSend,
   chargeForSuccess,
   chargeForTotp,
+  holdMs,
   type Posting,
   refundForFailure,
 } from '../billing/rules.ts';
@@ -18,7 +19,7 @@ import { fromWire } from '../messages/wire.ts';
 export type SettleDeps = {
   messages: MessageStore;
   poster: Poster;
-  credit: Pick<CreditStore, 'release'>;
+  credit: Pick<CreditStore, 'keep' | 'release'>;
   broker: Pick<Broker, 'reply'>;
 };
 
@@ -41,14 +42,16 @@ const totpPosting = (event: EventWire): Posting =>
     holdId: String(event.data.attempt_id),
   });
 
-/** Nothing will be charged for a message that no channel took; one whose outcome is not known may yet be revived. */
+/** Nothing will be charged for a message that no channel took; one whose outcome is not known while its code may live. */
 const endHold = async (
   { credit }: SettleDeps,
-  { type, data }: EventWire,
+  { type, data, at }: EventWire,
   { id, accountId, priceMicros }: Message,
 ): Promise<void> => {
-  if (type !== 'otp.failed' || isUnknown(String(data.failure_reason))) return;
-  await credit.release(accountId, { id, priceMicros }, false);
+  if (type !== 'otp.failed') return;
+  const hold = { id, priceMicros };
+  if (isUnknown(String(data.failure_reason))) await credit.keep(accountId, hold, at + holdMs);
+  else await credit.release(accountId, hold, false);
 };
 
 /**

@@ -53,6 +53,7 @@ const course = (account: string | null, long = '') => {
     inEuro: newsOf('checkout.session.completed', { ...session, currency: 'eur' }),
     pending: newsOf('refund.created', { ...refund, status: 'pending' }),
     refunded: newsOf('refund.updated', { ...refund, status: 'succeeded' }),
+    oldRefunded: newsOf('charge.refund.updated', { ...refund, status: 'succeeded' }),
     failed: newsOf('refund.failed', { ...refund, status: 'failed' }),
     disputed: newsOf('charge.dispute.funds_withdrawn', dispute),
     won: newsOf('charge.dispute.funds_reinstated', dispute),
@@ -69,10 +70,11 @@ const books = async ({ accountId }: Customer) =>
 
 test('a refund and a dispute take the credit, a dispute that was won brings it back', async (t) => {
   const customer = await stack.customer({ money: 0 });
-  const { paid, pending, refunded, disputed, won } = course(customer.accountId);
+  const { paid, pending, oldRefunded, refunded, disputed, won } = course(customer.accountId);
   const steps: [News, number][] = [
     [paid, 20],
     [pending, 20],
+    [oldRefunded, 15],
     [refunded, 15],
     [disputed, -5],
     [won, 15],

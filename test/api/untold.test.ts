@@ -98,6 +98,17 @@ for (const plan of ['pay_per_success', 'per_message']) {
   );
 }
 
+test.serial('per message: what nobody knows of is held as long as its code may live', async (t) => {
+  const customer = await on('per_message');
+  const phone = await unsaid(customer);
+  await until(t, () => failed(phone));
+  const held = async () =>
+    (await stack.api.credit.look(customer.accountId, clock.now())).micros / 1_000_000;
+  t.is(await held(), 1);
+  clock.forward(6 * minute);
+  await until(t, async () => (await held()) === 0);
+});
+
 test.serial('a failed message whose code nobody used is looked at once, at its end', async (t) => {
   const customer = await on('pay_per_success');
   const phone = await unsaid(customer);

@@ -105,7 +105,7 @@ const play = async (accountId: string, steps: readonly Step[]): Promise<[unknown
       await credit.release(accountId, hold, false);
       model.release(one.id);
     } else if (one.kind === 'keep') {
-      await credit.keep(accountId, hold, now);
+      await credit.keep(accountId, hold, now + owedHoldMs);
       model.keep(one.id, now);
     } else {
       model.charge(one.id);
@@ -148,13 +148,13 @@ test('a free place that is kept stays taken; one that was settled meanwhile does
     credit.reserve(request(accountId, { holdId, plan: 'trial', now }));
   const free = { id: 'a', priceMicros: 0 };
   t.is((await send('a', start)).kind, 'ok');
-  await credit.keep(accountId, free, start);
+  await credit.keep(accountId, free, start + owedHoldMs);
   t.deepEqual(await send('b', start + hour), { kind: 'refused', code: 'FREE_TRIAL_EXHAUSTED' });
   await credit.note(
     accountId,
     { ...trial, seq: 2, trialGranted: 2, trialUsed: 1 },
     { holds: [free] },
   );
-  await credit.keep(accountId, free, start + hour);
+  await credit.keep(accountId, free, start + hour + owedHoldMs);
   t.is((await send('c', start + hour)).kind, 'ok');
 });

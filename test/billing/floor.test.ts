@@ -1,8 +1,11 @@
 // The safety floor: three low days in a row, one good day back, and every switch written down once.
 import test from 'ava';
-import { daysToJudge, judgeDay, judgePastDays } from '../../lib/billing/floor.ts';
+import { daysToJudge, judgeDay, judgePastDays, judgeWhenHeard } from '../../lib/billing/floor.ts';
+import { newsAbout } from '../../lib/billing/news.ts';
+import { billingCharge } from '../../lib/jobs.ts';
 import { day, minute } from '../../lib/kernel/clock.ts';
-import { idAt, idBytes } from '../../lib/kernel/ids.ts';
+import { idAt, idBytes, newId } from '../../lib/kernel/ids.ts';
+import { tellLeftNews } from '../../lib/messages/news.ts';
 import type { Plan } from '../../lib/messages/rules.ts';
 import { listenForEvents } from '../support/events.ts';
 import { createHandClock } from '../support/hand-clock.ts';
@@ -137,4 +140,25 @@ test.serial('days over which nobody judged are made up for, each in its turn', a
     judged.map(({ lowDays }) => lowDays),
     [3, 2, 1],
   );
+});
+
+test.serial('while verifications wait for their rows, no day is judged', async (t) => {
+  const customer = await stack.customer();
+  await stack.api.ledger.setPlan(customer.accountId, 'trial', 'pay_per_success');
+  nextDay();
+  await yesterday(customer, 20, 0);
+  const { broker } = stack.api;
+  const judged = async () => (await stack.api.floor.recent(customer.accountId, 5)).length;
+  const kept = newsAbout(customer.accountId, { name: 1, at: clock.now() }, 'webhook.test', {});
+  // No billing worker runs here: it stays in the queue.
+  await broker.publish(billingCharge, { events: [kept] }, { messageId: newId() });
+  await judgeWhenHeard(stack.worker);
+  t.is(await judged(), 0);
+  await broker.look((channel) => channel.purgeQueue(billingCharge.name));
+  await stack.api.news.keep({ ...kept, at: clock.now() - 2 * minute });
+  await judgeWhenHeard(stack.worker);
+  t.is(await judged(), 0);
+  await tellLeftNews(stack.worker);
+  await judgeWhenHeard(stack.worker);
+  t.is(await judged(), 1);
 });
