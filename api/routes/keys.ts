@@ -14,7 +14,7 @@ import type { KeyRecord } from '../../lib/keys/rules.ts';
 import { takeRead } from '../../lib/limits/reads.ts';
 import { requireProof } from '../../lib/sessions/authenticate.ts';
 import { nullableTimestamp, page, timestamp, typed, uuid } from '../fields.ts';
-import { route } from '../route.ts';
+import { type Callers, route } from '../route.ts';
 
 const tag = 'API keys';
 
@@ -41,6 +41,10 @@ const factsView = (key: KeyRecord) => ({
 
 const issuedView = ({ record, key }: IssuedKey) => ({ ...factsView(record), key });
 
+/** What finding and revoking a key count by: a key that leaked takes nothing from who revokes it. */
+const credentialOf = ({ account, session, keyId }: Callers['account']): string =>
+  session?.id ?? keyId ?? account.id;
+
 const list = route({
   ...{ method: 'GET', path: '/v1/clients/keys', tag, auth: 'account' },
   summary: 'The keys of the account, newest first; ended ones for 30 days.',
@@ -52,10 +56,10 @@ const list = route({
       status: oneOf('active', 'expiring', 'expired', 'revoked'),
     }),
   ),
-  handle: async (app, { account }) => {
-    await takeRead(app.reads, 'read', account.id);
+  handle: async (app, request) => {
+    await takeRead(app.reads, 'read', credentialOf(request));
     const now = app.clock.now();
-    const items = (await listKeys(app, account.id)).map((key) => ({
+    const items = (await listKeys(app, request.account.id)).map((key) => ({
       ...factsView(key),
       last_used_at: iso(key.lastUsedAt),
       expires_at: iso(key.expiresAt),
@@ -116,7 +120,8 @@ const revoke = route({
   errors: ['NOT_FOUND', 'REAUTH_REQUIRED'],
   params: object({ id: uuid().description('Id of the key.') }),
   data: object({ revoked: flag(), id: nullable(uuid()) }),
-  handle: async (app, { account, session, keyMode, keyId, keyEnds, params }) => {
+  handle: async (app, request) => {
+    const { account, session, keyMode, keyId, keyEnds, params } = request;
     const id = params.id.toLowerCase();
     const now = app.clock.now();
     if (id !== keyId) {
@@ -124,7 +129,7 @@ const revoke = route({
       requireLastingKey(keyEnds);
     }
     requireProof(session, now);
-    await takeRead(app.reads, 'key_change', account.id);
+    await takeRead(app.reads, 'key_end', credentialOf(request));
     await revokeKey(app, { accountId: account.id, id, now });
     return { revoked: true, id };
   },

@@ -159,7 +159,7 @@ const sessions = route({
     }),
   ),
   handle: async (app, { account, session: own }) => {
-    await takeRead(app.reads, 'read', account.id);
+    await takeRead(app.reads, 'read', own.id);
     const found = await app.sessions.list(account.id, app.clock.now());
     const items = found.map(({ session, reusedAt }) => ({
       id: session.id,
@@ -182,7 +182,7 @@ const revoke = route({
   handle: async (app, { account, session, params }) => {
     const now = app.clock.now();
     requireProof(session, now);
-    await takeChange(app, account);
+    await takeRead(app.reads, 'session_end', session.id);
     const id = params.id.toLowerCase();
     const outcome = await app.sessions.revoke(account.id, id, now, 'revoked');
     // Also of one that ended before: whoever ended it may not have come to tell the others.
@@ -200,7 +200,7 @@ const revokeOthers = route({
   handle: async (app, { account, session }) => {
     const now = app.clock.now();
     requireProof(session, now);
-    await takeChange(app, account);
+    await takeRead(app.reads, 'session_end', session.id);
     const ended = { except: session.id, reason: 'revoked' };
     const revoked = await app.sessions.revokeAll(account.id, now, ended);
     await app.revocations.announce(account.id);

@@ -200,7 +200,12 @@ export const readTable = [
   row('status_account', 600, minute, guarding('status', 'sa', 'Same account (status look-up)')),
   row('read', 120, minute, guarding('read', 'r', 'Same account (reads)')),
   row('export', 6, hour, guarding('export', 'x', 'Same account (exports)')),
-  row('key_change', 20, hour, guarding('key_change', 'kc', 'Same account (key changes)')),
+  row('key_change', 20, hour, guarding('key_change', 'kc', 'Same account (new and rotated keys)')),
+  // By credential: whoever holds a key that leaked keeps nobody from revoking it.
+  row('key_end', 20, hour, {
+    ...guarding('key_change', 'ke', 'Same credential (revoked keys)'),
+    dimension: 'credential',
+  }),
   row('webhook_change', 20, hour, guarding('webhook_change', 'wc', 'Same account (webhooks)')),
   row('profile_change', 60, hour, guarding('profile_change', 'pc', 'Same account (profile)')),
   row(
@@ -217,6 +222,11 @@ export const readTable = [
   // Of its own, so that nobody keeps an owner from disconnecting by asking for something else.
   row('disconnect', 30, hour, guarding('connect', 'cd', 'Same account (disconnect)')),
   row('security_change', 60, hour, guarding('security_change', 'se', 'Same account (security)')),
+  // By session: one that was stolen keeps nobody from ending it.
+  row('session_end', 60, hour, {
+    ...guarding('security_change', 'sx', 'Same session (ending sessions)'),
+    dimension: 'credential',
+  }),
   row('session_open', 600, hour, guardingLogin('session_open', 'so', 'Same account (logins)')),
   row('session_refresh', 30, minute, {
     ...guarding('session_refresh', 'sr', 'Same session (refresh)'),

@@ -48,6 +48,20 @@ test.serial('a rotated key works for its grace and leaves nothing that works lon
   }
 });
 
+test.serial('a key that leaked keeps nobody from finding and revoking it', async (t) => {
+  const { live, session, liveKeyId } = await stack.customer();
+  const use = (calls: number, call: () => Promise<{ status: number }>) =>
+    Promise.all(Array.from({ length: calls }, call));
+  const rotated = await use(30, () => live.post(`${path}/rotate`, { id: newId() }));
+  const revoked = await use(30, () => live.call('DELETE', `${path}/${newId()}`));
+  const listed = await use(130, () => live.get(path));
+  for (const all of [rotated, revoked, listed]) t.true(all.some(({ status }) => status === 429));
+  const { items } = (await session.get(path)).data;
+  t.true((items as { id: string }[]).some(({ id }) => id === liveKeyId));
+  t.is((await session.call('DELETE', `${path}/${liveKeyId}`)).status, 200);
+  t.is((await live.get('/v1/clients/me')).error.code, 'INVALID_API_KEY');
+});
+
 test.serial('a key whose time is over is not found', async (t) => {
   const { accountId, session, liveKeyId } = await stack.customer();
   const expire = (at: number) =>
