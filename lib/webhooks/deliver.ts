@@ -151,6 +151,12 @@ export const createDeliverer = (deps: DeliverDeps): Deliverer => {
     const due = await webhooks.takeDue({ now: clock.now(), leaseMs, limit: takeMost });
     const ids = [...new Set(due.map(({ accountId }) => accountId))];
     await offer(due, await webhooks.endpoints(ids));
+    for (const { accountId, waited } of due) {
+      // Where one was put to wait, by a process that may be gone, others may wait: they are not left to their own times.
+      const lane = waited ? lanes.at(accountId) : undefined;
+      if (lane) lane.parked = true;
+      if (lane) onRoom(lane);
+    }
     return due.length === takeMost;
   };
   const looking = createLooking(look, log, stopped);

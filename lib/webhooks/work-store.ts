@@ -134,6 +134,8 @@ const adding = (db: Database) => ({
 });
 
 type Take = { now: number; leaseMs: number; limit: number };
+/** `waited`: it was put to wait for its endpoint's turn, as others there may be. */
+export type Taken = Delivery & { waited: boolean };
 
 const taking = (db: Database) => {
   const take = (given: Take, choose: (query: ReturnType<Database['queryBuilder']>) => void) =>
@@ -142,13 +144,19 @@ const taking = (db: Database) => {
         async (trx) => {
           const query = trx<Row>('webhook_deliveries').limit(given.limit).forUpdate().skipLocked();
           choose(query);
-          const found = (await query).map(toDelivery);
-          if (found.length === 0) return found;
+          const found = await query;
+          if (found.length === 0) return [];
           const until = given.now + given.leaseMs;
           await trx('webhook_deliveries')
-            .whereIn('id', bytesOf(found))
+            .whereIn(
+              'id',
+              found.map(({ id }) => id as Buffer),
+            )
             .update({ status: 'pending', next_attempt_at: until, running_until: until, manual: 0 });
-          return found.map((delivery) => ({ ...delivery, runningUntil: until }));
+          return found.map((row): Taken => {
+            const waited = row.status === 'waiting';
+            return { ...toDelivery(row), runningUntil: until, waited };
+          });
         },
         // Rows alone are locked, not the gaps between them, into which others add.
         { isolationLevel: 'read committed' },
@@ -157,13 +165,13 @@ const taking = (db: Database) => {
 
   return {
     /** At most `limit` deliveries that are due, leased for `leaseMs`: nobody else takes them before. */
-    takeDue: (given: Take): Promise<Delivery[]> =>
+    takeDue: (given: Take): Promise<Taken[]> =>
       take(given, (query) => {
         query.where('next_attempt_at', '<=', given.now).orderBy('next_attempt_at');
       }),
 
     /** The same of what waits for the turn of one account's endpoint. */
-    takeWaiting: (accountId: string, given: Take & { newestFirst: boolean }): Promise<Delivery[]> =>
+    takeWaiting: (accountId: string, given: Take & { newestFirst: boolean }): Promise<Taken[]> =>
       take(given, (query) => {
         query
           .where({ account_id: idBytes(accountId), status: 'waiting' })

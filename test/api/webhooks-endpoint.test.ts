@@ -166,6 +166,22 @@ test.serial(
   },
 );
 
+test.serial(
+  'what a worker that is gone let wait goes out with the first of it that another finds',
+  async (t) => {
+    const customer = await stack.customer();
+    const receiver = await receive();
+    await stack.stopWorkers('webhook');
+    await add(customer, 60, 'waiting');
+    await stack.startWorkers('webhook');
+    await listenAt(stack, customer, receiver.url);
+    // One is due by the new address; the others, by themselves, as long as the clock stands still, never.
+    await eventually(t, () => new Set(receiver.calls.map(idOf)).size === 60 || undefined);
+    t.pass();
+    receiver.close();
+  },
+);
+
 test.serial('what was held for days gets its whole schedule when it is released', async (t) => {
   const customer = await stack.customer();
   const busy = await answering(500);
