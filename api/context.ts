@@ -22,6 +22,8 @@ export type RequestState = {
   /** What it says about the message; the phone is masked there. */
   messageId: string | undefined;
   phone: string | undefined;
+  /** The jobs that a provider's call became: they may carry another call's request id. */
+  jobs?: readonly string[] | undefined;
 };
 
 const acceptable = /^[A-Za-z0-9._-]{1,64}$/;

@@ -108,6 +108,7 @@ const serveRaw = (app: ApiApp, route: RawRoute, bodies: RawBodies) => async (ctx
     (await bodies.read(ctx.req, route.maxBodyBytes, (body) =>
       route.handle(app, { ...head, body }),
     ));
+  ctx.state.jobs = answer.jobs;
   sendRaw(ctx, answer, route.produces);
 };
 

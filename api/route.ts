@@ -105,6 +105,8 @@ export type RawAnswer = {
   body: string | Buffer;
   /** A Content-Type here goes before what the route says. */
   headers?: Record<string, string>;
+  /** The jobs that the call became, for its log line. */
+  jobs?: readonly string[];
 };
 
 /** An endpoint that answers a file of CSV, streamed. */

@@ -45,10 +45,9 @@ const handshake = rawRoute({
 });
 
 /** A provider that is answered 503 comes again; anything that queued is ours from then on. */
-const queue = async (publish: Promise<unknown>): Promise<RawAnswer> => {
+const queue = async (publish: Promise<string[]>): Promise<RawAnswer> => {
   try {
-    await publish;
-    return accepted;
+    return { ...accepted, jobs: await publish };
   } catch (error) {
     throw fail('SERVICE_UNAVAILABLE', { retry_after_seconds: 5 }, { cause: error });
   }
@@ -93,9 +92,9 @@ const telegram = rawRoute({
     // An update that is not understood is answered all the same: a chat waits for it otherwise.
     const update = readUpdate(body);
     if (!update) return accepted;
-    return queue(
-      app.broker.publish(telegramUpdate, updateJob(update), { messageId: newId(), requestId }),
-    );
+    const named = { messageId: newId(), requestId };
+    const published = app.broker.publish(telegramUpdate, updateJob(update), named);
+    return queue(published.then(() => [named.messageId]));
   },
 });
 

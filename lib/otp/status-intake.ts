@@ -6,10 +6,10 @@ import { newId } from '../kernel/ids.ts';
 
 export type StatusIntake = {
   /**
-   * Queues what one call of WhatsApp said; resolves when the broker has all of it.
+   * Queues what one call of WhatsApp said; resolves with the ids of the jobs it went into when the broker has them.
    * @throws BrokerUnavailable, QueueFull, Unroutable, OutcomeUnknown
    */
-  take(jobs: readonly StatusJob[], requestId: string): Promise<void>;
+  take(jobs: readonly StatusJob[], requestId: string): Promise<string[]>;
   drain(): Promise<void>;
 };
 
@@ -22,17 +22,24 @@ const gatherMs = 2;
 /** Nobody waits for most receipts, and behind many the next ones may gather a little longer. */
 const busy = { items: 4, waitMs: 10 };
 
-/** A job costs the broker and its worker the same with one receipt or fifty, and each receipt is small. */
+/**
+ * A job carries the request id and the trace of one call, the first; the line of each call names the job instead, since
+ * carrying the ids of all would make every job larger for what is looked up once in a while.
+ * A job costs the broker and its worker the same with one receipt or fifty, and each receipt is small.
+ */
 export const createStatusIntake = (broker: Pick<Broker, 'publish'>): StatusIntake => {
-  const publish = (job: StatusJob, requestId: string): Promise<void> =>
-    broker.publish(whatsappStatus, job, { messageId: newId(), requestId });
+  const publish = async (job: StatusJob, requestId: string): Promise<string> => {
+    const messageId = newId();
+    await broker.publish(whatsappStatus, job, { messageId, requestId });
+    return messageId;
+  };
 
-  const calls = createGrouper<Call, undefined>({
+  const calls = createGrouper<Call, string>({
     ...{ maxSize: maxCalls, maxWaitMs: gatherMs, busy },
     run: async (group) => {
       const receipts = group.flatMap((call) => call.receipts);
-      await publish({ receipts, due: [] }, group[0]?.requestId ?? newId());
-      return [];
+      const id = await publish({ receipts, due: [] }, group[0]?.requestId ?? newId());
+      return group.map(() => id);
     },
   });
 
@@ -40,14 +47,14 @@ export const createStatusIntake = (broker: Pick<Broker, 'publish'>): StatusIntak
     receipts.length <= fewReceipts && due.length === 0 && news.length === 0;
 
   return {
-    take: async (jobs, requestId) => {
-      await Promise.all(
-        jobs.map(async (job) => {
-          if (mayTravelWithOthers(job)) await calls.add({ receipts: job.receipts, requestId });
-          else await publish(job, requestId);
-        }),
-      );
-    },
+    take: (jobs, requestId) =>
+      Promise.all(
+        jobs.map((job) =>
+          mayTravelWithOthers(job)
+            ? calls.add({ receipts: job.receipts, requestId })
+            : publish(job, requestId),
+        ),
+      ),
     drain: calls.drain,
   };
 };

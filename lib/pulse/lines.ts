@@ -22,6 +22,8 @@ export type RequestLine = {
   mode: string | undefined;
   messageId: string | undefined;
   phone: string | undefined;
+  /** The jobs that a provider's call became, as their own lines name them. */
+  jobs?: readonly string[] | undefined;
 };
 
 export type Lines = {
@@ -78,7 +80,8 @@ export const createLines = (deps: {
           ...{ request_id: requestId, trace_id: line.traceId },
           ...{ method: line.method, route: line.route, status: line.status, error },
           ...{ account_id: line.accountId, key_id: line.keyId, mode: line.mode },
-          ...{ message_id: line.messageId, ...recipientOf(phone), ms: rounded(ms) },
+          ...{ message_id: line.messageId, jobs: line.jobs },
+          ...{ ...recipientOf(phone), ms: rounded(ms) },
         },
         'request',
       );

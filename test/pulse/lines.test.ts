@@ -50,6 +50,16 @@ test('a send leaves one line of its request and one of its job, about the same m
   t.false(written.includes(`"${await phone.code()}"`));
 });
 
+test('a call of a provider names the job it became, which may carry another call’s request id', async (t) => {
+  const customer = await stack.customer();
+  await customer.live.send(stack.phone().number);
+  const route = '/v1/inbound/whatsapp';
+  const call = await eventually(t, () => lineOf({ msg: 'request', route, status: 200 }));
+  const [id] = call.jobs as string[];
+  const job = await eventually(t, () => lineOf({ msg: 'job', message_id: id }));
+  t.like(job, { job: 'whatsapp.status', type: 'receipts', outcome: 'done' });
+});
+
 test('a refusal says its code, and a job that is tried again why', async (t) => {
   const { live } = await stack.customer();
   const phone = stack.phone();
