@@ -1,4 +1,5 @@
 // Telegram links: their token, how long they live, and when a shared contact proves a phone.
+import { day } from '../kernel/clock.ts';
 import { randomToken, sha256Hex } from '../kernel/secrets.ts';
 import type { Origin } from '../messages/rules.ts';
 
@@ -24,6 +25,12 @@ export type SharedContact = { phone: string; userId: number | null; forwarded: b
  */
 export const provesPhone = (contact: SharedContact, senderId: number, phone: string): boolean =>
   contact.userId === senderId && !contact.forwarded && contact.phone === phone;
+
+/**
+ * How long a chat need not show a number again for another link. Numbers get new owners: in the United States after 45
+ * days at the earliest (47 CFR 52.15(f)(1)(ii)), so a proof ends before that.
+ */
+export const proofLifeMs = 30 * day;
 
 /** After a send the recipient wants a code; after a deliver only the caller knows it (spec section 3). */
 export const wantsFreshCode = (lastAttempt: Origin | undefined): boolean => lastAttempt === 'send';

@@ -164,14 +164,18 @@ const linkedChats = (db: Database, redis: RedisClient, prefix: string) => {
       }));
     },
 
-    hasProof: async (chatId: number, phone: string): Promise<boolean> =>
-      (await db('telegram_proofs').where({ chat_id: chatId, phone }).first()) !== undefined,
+    /** Whether the chat has shown the number since `since` (ms). */
+    hasProof: async (chatId: number, phone: string, since: number): Promise<boolean> =>
+      (await db('telegram_proofs')
+        .where({ chat_id: chatId, phone })
+        .where('proven_at', '>=', since)
+        .first()) !== undefined,
 
     saveProof: async (chatId: number, phone: string, at: number): Promise<void> => {
       await db('telegram_proofs')
         .insert({ chat_id: chatId, phone, proven_at: at })
         .onConflict(['chat_id', 'phone'])
-        .ignore();
+        .merge(['proven_at']);
     },
   };
 };

@@ -13,7 +13,7 @@ import type { Log } from '../kernel/log.ts';
 import { maskPhone, phoneFacts } from '../kernel/phone.ts';
 import type { RecipientKeys } from '../kernel/recipients.ts';
 import type { Sealer } from '../kernel/secrets.ts';
-import { provesPhone, wantsFreshCode } from '../links/rules.ts';
+import { proofLifeMs, provesPhone, wantsFreshCode } from '../links/rules.ts';
 import type { LinkStore, Redeemed } from '../links/store.ts';
 import type { Announcer } from '../messages/announce.ts';
 import { linkedEvent } from '../messages/events.ts';
@@ -113,7 +113,6 @@ const complete = async (
   const { accountId, mode, phone } = link;
   const at = deps.clock.now();
   const recipient = deps.recipients.ofRecipient(accountId, mode, phone);
-  if (proof === 'contact') await deps.links.saveProof(chatId, phone, at);
   await deps.links.link(link, recipient, { chatId, proof, at });
   const message = await freshMessage(deps, opened);
   const text = texts(language).linked(message !== undefined);
@@ -145,7 +144,8 @@ const onStart = async (deps: RedeemDeps, update: Update): Promise<Said> => {
   const { link, done: finished, leftMs } = opened;
   if (finished) return deps.telegram.say(chatId, say.alreadyLinked);
   if (deps.proof === 'tap') return complete(deps, opened, 'tap');
-  if (await deps.links.hasProof(chatId, link.phone)) return complete(deps, opened, 'contact');
+  const since = deps.clock.now() - proofLifeMs;
+  if (await deps.links.hasProof(chatId, link.phone, since)) return complete(deps, opened, 'contact');
   await deps.links.rememberChat(chatId, opened.hash, leftMs);
   const asked = say.askContact(maskPhone(link.phone));
   return deps.telegram.askForContact(chatId, asked, say.shareButton);
@@ -162,6 +162,7 @@ const onContact = async (deps: RedeemDeps, update: Update): Promise<Said> => {
     forwarded: contact.forwarded,
   };
   if (shared && provesPhone(shared, userId, opened.link.phone)) {
+    await deps.links.saveProof(chatId, opened.link.phone, deps.clock.now());
     return complete(deps, opened, 'contact');
   }
   deps.log.info({ request_id: opened.link.requestId }, 'a foreign contact was shared for a link');

@@ -1,6 +1,8 @@
 // Telegram's webhook: its secret, updates nobody understands, repeated ones, foreign contacts, and a blocked bot.
 import test, { type ExecutionContext } from 'ava';
+import { day } from '../../lib/kernel/clock.ts';
 import { inChat, linkTelegram } from '../support/control.ts';
+import { createHandClock } from '../support/hand-clock.ts';
 import type { TestPhone } from '../support/phones.ts';
 import { openQueues, type Queues, settled } from '../support/queues.ts';
 import { shared } from '../support/settings.ts';
@@ -10,9 +12,10 @@ import { sendRaw } from '../support/wire.ts';
 let stack: Stack;
 let customer: Customer;
 let queues: Queues;
+const clock = createHandClock();
 
 test.before(async () => {
-  stack = await startStack('intg');
+  stack = await startStack('intg', { clock });
   customer = await stack.customer();
   queues = await openQueues(stack.config.amqpUrls);
 });
@@ -217,7 +220,7 @@ test.serial(
   },
 );
 
-test.serial('a phone proven once is linked for another account by a tap alone', async (t) => {
+test.serial('a phone proven once is linked for another account by a tap alone, for 30 days', async (t) => {
   const phone = stack.phone();
   await linkTelegram(customer, phone);
   const other = await stack.customer();
@@ -227,4 +230,12 @@ test.serial('a phone proven once is linked for another account by a tap alone', 
   const sent = await other.live.deliver(phone.number, '232323');
   t.is(sent.status, 200, sent.text);
   t.is(await phone.code(), '232323');
+  // A tap is no new proof: the 30 days count from the contact.
+  clock.forward(31 * day);
+  const third = await stack.customer();
+  const late = await third.live.post('/v1/otp/telegram-link', { phone: phone.number });
+  await phone.tap(late.data.telegram_bot_url, null);
+  t.is((await third.live.deliver(phone.number, '242424')).error.code, 'CHANNEL_NOT_LINKED');
+  await phone.tap(late.data.telegram_bot_url);
+  t.is((await third.live.deliver(phone.number, '242424')).status, 200);
 });
