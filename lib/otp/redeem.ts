@@ -145,7 +145,8 @@ const onStart = async (deps: RedeemDeps, update: Update): Promise<Said> => {
   if (finished) return deps.telegram.say(chatId, say.alreadyLinked);
   if (deps.proof === 'tap') return complete(deps, opened, 'tap');
   const since = deps.clock.now() - proofLifeMs;
-  if (await deps.links.hasProof(chatId, link.phone, since)) return complete(deps, opened, 'contact');
+  if (await deps.links.hasProof(chatId, link.phone, since))
+    return complete(deps, opened, 'contact');
   await deps.links.rememberChat(chatId, opened.hash, leftMs);
   const asked = say.askContact(maskPhone(link.phone));
   return deps.telegram.askForContact(chatId, asked, say.shareButton);

@@ -220,22 +220,25 @@ test.serial(
   },
 );
 
-test.serial('a phone proven once is linked for another account by a tap alone, for 30 days', async (t) => {
-  const phone = stack.phone();
-  await linkTelegram(customer, phone);
-  const other = await stack.customer();
-  const issued = await other.live.post('/v1/otp/telegram-link', { phone: phone.number });
-  await phone.tap(issued.data.telegram_bot_url, null);
-  await phone.behave({ whatsapp: 'unreachable_sync' });
-  const sent = await other.live.deliver(phone.number, '232323');
-  t.is(sent.status, 200, sent.text);
-  t.is(await phone.code(), '232323');
-  // A tap is no new proof: the 30 days count from the contact.
-  clock.forward(31 * day);
-  const third = await stack.customer();
-  const late = await third.live.post('/v1/otp/telegram-link', { phone: phone.number });
-  await phone.tap(late.data.telegram_bot_url, null);
-  t.is((await third.live.deliver(phone.number, '242424')).error.code, 'CHANNEL_NOT_LINKED');
-  await phone.tap(late.data.telegram_bot_url);
-  t.is((await third.live.deliver(phone.number, '242424')).status, 200);
-});
+test.serial(
+  'a phone proven once is linked for another account by a tap alone, for 30 days',
+  async (t) => {
+    const phone = stack.phone();
+    await linkTelegram(customer, phone);
+    const other = await stack.customer();
+    const issued = await other.live.post('/v1/otp/telegram-link', { phone: phone.number });
+    await phone.tap(issued.data.telegram_bot_url, null);
+    await phone.behave({ whatsapp: 'unreachable_sync' });
+    const sent = await other.live.deliver(phone.number, '232323');
+    t.is(sent.status, 200, sent.text);
+    t.is(await phone.code(), '232323');
+    // A tap is no new proof: the 30 days count from the contact.
+    clock.forward(31 * day);
+    const third = await stack.customer();
+    const late = await third.live.post('/v1/otp/telegram-link', { phone: phone.number });
+    await phone.tap(late.data.telegram_bot_url, null);
+    t.is((await third.live.deliver(phone.number, '242424')).error.code, 'CHANNEL_NOT_LINKED');
+    await phone.tap(late.data.telegram_bot_url);
+    t.is((await third.live.deliver(phone.number, '242424')).status, 200);
+  },
+);
