@@ -163,22 +163,25 @@ const linkedChats = (db: Database, redis: RedisClient, prefix: string) => {
         phone: String(row.phone),
       }));
     },
-
-    /** Whether the chat has shown the number since `since` (ms). */
-    hasProof: async (chatId: number, phone: string, since: number): Promise<boolean> =>
-      (await db('telegram_proofs')
-        .where({ chat_id: chatId, phone })
-        .where('proven_at', '>=', since)
-        .first()) !== undefined,
-
-    saveProof: async (chatId: number, phone: string, at: number): Promise<void> => {
-      await db('telegram_proofs')
-        .insert({ chat_id: chatId, phone, proven_at: at })
-        .onConflict(['chat_id', 'phone'])
-        .merge(['proven_at']);
-    },
   };
 };
+
+/** Which chat has shown which number, and when. */
+const provenPhones = (db: Database) => ({
+  /** Whether the chat has shown the number since `since` (ms). */
+  hasProof: async (chatId: number, phone: string, since: number): Promise<boolean> =>
+    (await db('telegram_proofs')
+      .where({ chat_id: chatId, phone })
+      .where('proven_at', '>=', since)
+      .first()) !== undefined,
+
+  saveProof: async (chatId: number, phone: string, at: number): Promise<void> => {
+    await db('telegram_proofs')
+      .insert({ chat_id: chatId, phone, proven_at: at })
+      .onConflict(['chat_id', 'phone'])
+      .merge(['proven_at']);
+  },
+});
 
 export type LinkedChat = { chatId: number; proof: 'contact' | 'tap'; at: number };
 
@@ -187,4 +190,5 @@ export type LinkStore = ReturnType<typeof createLinkStore>;
 export const createLinkStore = (deps: { db: Database; redis: RedisClient; prefix: string }) => ({
   ...linkTokens(deps.redis, deps.prefix),
   ...linkedChats(deps.db, deps.redis, deps.prefix),
+  ...provenPhones(deps.db),
 });
