@@ -56,6 +56,16 @@ type Call = {
 };
 
 const text = (value: unknown): string | null => (typeof value === 'string' ? value : null);
+
+/** What is only shown: how long it may be is Meta's to say, how much of it is kept is ours. */
+const shown = (value: unknown, most: number): string | null => text(value)?.slice(0, most) ?? null;
+
+/** A language as Meta's list of them has it. */
+export const isLanguage = (value: unknown): value is string =>
+  typeof value === 'string' && /^[A-Za-z_]{2,12}$/.test(value);
+
+const objects = (value: unknown): Json[] =>
+  Array.isArray(value) ? value.filter((one) => typeof one === 'object' && one !== null) : [];
 const numberOf = (value: unknown): number | undefined =>
   typeof value === 'number' ? value : undefined;
 
@@ -122,7 +132,7 @@ const createCalls = ({ http, baseUrl, apiVersion }: GraphOptions) => {
       const query: Record<string, string> = { ...given.query, limit: pageSize };
       if (after !== '') query.after = after;
       const body: Json = await call(step, { ...given, query });
-      const data = Array.isArray(body.data) ? (body.data as Json[]) : [];
+      const data = objects(body.data);
       items.push(...data);
       const cursor = text(child(child(body, 'paging'), 'cursors')?.after);
       after = data.length === 0 || enough(items) ? null : cursor;
@@ -140,8 +150,8 @@ const numberCalls = ({ call, list }: Calls) => ({
     const query = { fields: numberFields };
     const body = await call('read_number', { method: 'GET', path: phoneNumberId, token, query });
     return {
-      displayPhoneNumber: text(body.display_phone_number),
-      verifiedName: text(body.verified_name),
+      displayPhoneNumber: shown(body.display_phone_number, 40),
+      verifiedName: shown(body.verified_name, 512),
       qualityRating: text(body.quality_rating) ?? 'UNKNOWN',
       status: text(body.status) ?? 'UNKNOWN',
     };
@@ -182,10 +192,10 @@ const accountCalls = ({ call, list }: Calls) => ({
     const query = { name, fields: 'name,language,status' };
     const path = `${wabaId}/message_templates`;
     const found = await list('list_templates', { method: 'GET', path, token, query }, () => false);
-    // Whether Meta's filter is exact is not written, so it is applied here again.
-    return found
-      .filter((one) => one.name === name && typeof one.language === 'string')
-      .map((one) => ({ name, language: String(one.language), status: String(one.status) }));
+    // Whether Meta's filter is exact is not written, so it is applied here again; pages may overlap.
+    const named = found.filter((one) => one.name === name && isLanguage(one.language));
+    const byLanguage = new Map(named.map((one) => [String(one.language), String(one.status)]));
+    return [...byLanguage].map(([language, status]) => ({ name, language, status }));
   },
 
   /** Creates the template and answers the state it is in: mostly PENDING, sometimes APPROVED at once. */

@@ -1,5 +1,5 @@
 // What the provider says by itself about own numbers: their templates, their quality, their business account.
-import { GraphFailure } from '../channels/whatsapp-management.ts';
+import { GraphFailure, isLanguage } from '../channels/whatsapp-management.ts';
 import type { WhatsappNews } from '../jobs.ts';
 import { newId } from '../kernel/ids.ts';
 import { tellNews } from '../messages/news.ts';
@@ -20,7 +20,7 @@ const onTemplate = async (
   const { name } = news.template;
   const language = languageOf(news.template.language);
   // Other templates of the business are nobody's business here.
-  if (name !== deps.template.name) return;
+  if (name !== deps.template.name || !isLanguage(language)) return;
   const status = templateStatusOf(news.event);
   const { at } = news;
   const template = { name, language, status };

@@ -111,6 +111,32 @@ for (const step of Object.keys(steps)) {
   });
 }
 
+test.serial('odd answers of the provider do not stand in the way', async (t) => {
+  const { managementHttp: http } = stack.api;
+  const { send } = http;
+  const template = { name: 'otp_code', language: 'en_US', status: 'PENDING' };
+  const odd = [null, 7, template, { ...template, status: 'APPROVED' }];
+  const languages = [undefined, 'x'.repeat(300), 'ж'].map((language) => ({
+    ...template,
+    language,
+  }));
+  const name = { verified_name: 'n'.repeat(600), display_phone_number: '1'.repeat(60) };
+  http.send = async (request) => {
+    const answer = await send(request);
+    const body = JSON.parse(answer.text);
+    const templates = request.url.includes('/message_templates');
+    const more = templates ? { data: [...odd, ...languages] } : name;
+    return { ...answer, text: JSON.stringify({ ...body, ...more }) };
+  };
+  t.teardown(() => {
+    http.send = send;
+  });
+  const customer = await stack.customer();
+  const answer = await connect(customer.live, await aBusiness(stack));
+  t.is(answer.status, 200, answer.text);
+  t.like(answer.data.connection, { template: { status: 'approved' } });
+});
+
 test('a provider that keeps silent is waited for no longer than its time', async (t) => {
   const customer = await stack.customer();
   const business = await aBusiness(stack);

@@ -102,6 +102,7 @@ test.serial(
     const { customer, business } = await connected();
     const at = now();
     const news = [
+      aboutTemplate('APPROVED', at, { message_template_language: 'x'.repeat(40) }),
       aboutTemplate('PENDING', at),
       aboutTemplate('APPROVED', at + 1),
       aboutTemplate('REJECTED', at + 2, { message_template_name: 'greeting' }),
