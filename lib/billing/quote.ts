@@ -23,6 +23,8 @@ export type QuoteRequest = {
   holdId: string;
   /** Whether the shared number would send it. */
   shared: boolean;
+  /** How long it may wait for its channel with nobody waiting for it (ms); its hold lasts as much longer. */
+  waitsMs?: number;
 };
 
 export type QuoteDeps = {
@@ -130,7 +132,7 @@ export const createQuotes = (deps: QuoteDeps): Quotes => {
   });
 
   return {
-    send: async ({ account, mode, country, holdId, shared }) => {
+    send: async ({ account, mode, country, holdId, shared, waitsMs = 0 }) => {
       const nothing = free(account, mode);
       if (nothing) return nothing;
       const priceMicros = await prices.of(account.id, country);
@@ -138,7 +140,7 @@ export const createQuotes = (deps: QuoteDeps): Quotes => {
       return reserve({
         ...(await asked(account, priceMicros)),
         holdId,
-        holdForMs: account.billingPlan === 'per_message' ? dueHoldMs : holdMs,
+        holdForMs: account.billingPlan === 'per_message' ? dueHoldMs : holdMs + waitsMs,
         shared: shared ? { trialAllowance, hourly: sharedHourly } : undefined,
       });
     },

@@ -19,7 +19,7 @@ import type { Announcer } from '../messages/announce.ts';
 import { linkedEvent } from '../messages/events.ts';
 import type { Message } from '../messages/rules.ts';
 import { toWire } from '../messages/wire.ts';
-import { newCode } from './rules.ts';
+import { lateMs, newCode } from './rules.ts';
 import { sealCode } from './sealed.ts';
 import type { LiveStore } from './store.ts';
 import { texts } from './telegram-texts.ts';
@@ -76,7 +76,7 @@ const freshMessage = async (
   if (account?.status !== 'active') return undefined;
   const { country } = phoneFacts(phone);
   try {
-    const asked = { account, mode, country, holdId: freshId, shared: false };
+    const asked = { account, mode, country, holdId: freshId, shared: false, waitsMs: lateMs };
     const quote = await deps.quotes.send(asked);
     const named = { id: freshId, accountId, mode, phone, country, requestId };
     return { ...named, origin: 'send', ...quote, idempotencyHash: null };

@@ -3,7 +3,12 @@ import { randomInt } from 'node:crypto';
 import type { RefusalClass } from '../channels/channel.ts';
 import type { ErrorCode } from '../kernel/errors.ts';
 import { hmacHex, type NamedKey } from '../kernel/secrets.ts';
-import type { ChannelName, FailureReason, Mode } from '../messages/rules.ts';
+import {
+  type ChannelName,
+  codeLifeSeconds,
+  type FailureReason,
+  type Mode,
+} from '../messages/rules.ts';
 
 /** Spec section 8: five failures, then a block of 15 minutes. */
 export const failedAttempts = 5;
@@ -14,6 +19,9 @@ export const sandboxCode = '123456';
 
 /** Spec section 8: one resend per account and recipient in 30 seconds. */
 export const cooldownSeconds = 30;
+
+/** A code that nobody waits for may come this long after it was asked for: after that it is of no help. */
+export const lateMs = (codeLifeSeconds - 60) * 1000;
 
 /** Six digits, uniform, from the operating system's generator (NIST SP 800-63B section 5.1.3.2). */
 export const newCode = (mode: Mode): string =>

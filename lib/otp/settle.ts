@@ -54,6 +54,9 @@ const endHold = async (
   else await credit.release(accountId, hold, false);
 };
 
+const present = (postings: (Posting | undefined)[]): Posting[] =>
+  postings.filter((posting) => posting !== undefined);
+
 /**
  * What a message of the plan per message costs, read off its row and not off the event: each event is published after
  * the commit of its fact, so in whatever order acceptance and failure come here, the last of them sees both.
@@ -63,18 +66,20 @@ const perMessage = async (
   event: EventWire,
   message: Message,
 ): Promise<Posting[]> => {
-  const { at } = event;
-  const charge = chargeForSend(message, at);
-  const refund = refundForFailure(message, at);
-  if (!charge || !refund) return [];
+  if (message.priceMicros === 0) return [];
   // Its row is written at the same time, and what was verified was taken and is no failure any more.
-  if (event.type === 'otp.verified') return [charge];
+  if (event.type === 'otp.verified') return present([chargeForSend(message, event.at)]);
   const stored = await deps.messages.find(message.accountId, message.id);
-  if (stored?.facts.acceptedAt == null) {
+  const taken = stored?.facts.acceptedAt ?? null;
+  if (taken === null) {
     await endHold(deps, event, message);
     return [];
   }
-  return stored.status === 'failed' ? [charge, refund] : [charge];
+  // Both in the hour in which it was taken: what comes back of another hour makes no room under the cap of this one.
+  const charge = chargeForSend(message, taken);
+  return present(
+    stored?.status === 'failed' ? [charge, refundForFailure(message, taken)] : [charge],
+  );
 };
 
 const messagePostings = async (

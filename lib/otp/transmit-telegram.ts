@@ -4,7 +4,7 @@ import type { TelegramChannel } from '../channels/telegram.ts';
 import type { Outcome as JobOutcome, Meta } from '../infra/queue/message.ts';
 import { rungFor } from '../infra/queue/settlement.ts';
 import { type SendJob, telegramSend } from '../jobs.ts';
-import { minute, second } from '../kernel/clock.ts';
+import { second } from '../kernel/clock.ts';
 import type { NamedKey, Sealer } from '../kernel/secrets.ts';
 import { codeLifeSeconds, isUnknown } from '../messages/rules.ts';
 import type { Pauses } from '../sender/pauses.ts';
@@ -19,7 +19,7 @@ import {
   recordGivenUp,
 } from './delivery.ts';
 import { claimLeg } from './legs.ts';
-import { codeMacs } from './rules.ts';
+import { codeMacs, lateMs } from './rules.ts';
 import { isSandboxLinked, sandboxResult } from './sandbox.ts';
 import { openJob } from './sealed.ts';
 import type { ClaimDetails } from './store.ts';
@@ -94,7 +94,7 @@ const failAgain = async (deps: TelegramDeps, delivery: Delivery): Promise<JobOut
 const patienceMs = (deps: TelegramDeps, delivery: Delivery, meta: Meta): number => {
   const now = deps.clock.now();
   if (!delivery.late) return (meta.deadlineMs ?? now) - now;
-  return meta.firstPublishedAtMs + codeLifeSeconds * second - minute - now;
+  return meta.firstPublishedAtMs + lateMs - now;
 };
 
 const onRefused = async (

@@ -109,6 +109,19 @@ test.serial('per message: what nobody knows of is held as long as its code may l
   await until(t, async () => (await held()) === 0);
 });
 
+test.serial('a code that a link brings is held as long as it may wait and live', async (t) => {
+  const customer = await on('pay_per_success');
+  const phone = stack.phone();
+  await phone.behave({ whatsapp: 'unreachable_sync' });
+  const { error } = await customer.live.send(phone.number);
+  await phone.tap(error.telegram_bot_url);
+  await until(t, async () => (await phone.messages()).some(({ code }) => code !== null));
+  const heldIn = async (ms: number) =>
+    (await stack.api.credit.look(customer.accountId, clock.now() + ms)).micros / 1_000_000;
+  // Telegram may let it wait for four minutes, and then it lives for five.
+  t.deepEqual([await heldIn(9 * minute), await heldIn(10 * minute)], [1, 0]);
+});
+
 test.serial('a failed message whose code nobody used is looked at once, at its end', async (t) => {
   const customer = await on('pay_per_success');
   const phone = await unsaid(customer);

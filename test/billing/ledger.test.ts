@@ -10,12 +10,16 @@ import {
   refundForFailure,
 } from '../../lib/billing/rules.ts';
 import { createMysql, type Database } from '../../lib/infra/mysql.ts';
-import { systemClock } from '../../lib/kernel/clock.ts';
+import type { Meta } from '../../lib/infra/queue/message.ts';
+import { hour, systemClock } from '../../lib/kernel/clock.ts';
 import { idBytes, newId } from '../../lib/kernel/ids.ts';
 import { silentLog } from '../../lib/kernel/log.ts';
+import { messageEvent } from '../../lib/messages/events.ts';
 import { createNewsStore } from '../../lib/messages/news-store.ts';
-import type { Plan } from '../../lib/messages/rules.ts';
+import { type Message, noFacts, type Plan } from '../../lib/messages/rules.ts';
+import { handleBilling, type SettleDeps } from '../../lib/otp/settle.ts';
 import type { TestDatabase } from '../support/databases.ts';
+import { aNumber } from '../support/phones.ts';
 import { createMigratedDatabase } from '../support/schema.ts';
 
 let database: TestDatabase;
@@ -149,12 +153,22 @@ test('eight post to one account at once: every charge once, no gap, nobody deadl
 test('a refund of an earlier hour makes no room under this hour’s cap', async (t) => {
   const accountId = await makeAccount();
   const store = createLedgerStore(db);
-  const message = { id: newId(), accountId, plan: 'per_message' as const, priceMicros: 50_000 };
-  const [charge, refund] = [chargeForSend(message, 1), refundForFailure(message, 3_600_001)];
-  if (!charge || !refund) return t.fail();
-  await store.post([charge], 1);
-  await store.post([refund], 1);
-  t.like(await store.balance(accountId), { micros: 0, spentMicros: 0, spentHour: 1 });
+  const message: Message = {
+    ...{ id: newId(), accountId, plan: 'per_message', priceMicros: 50_000, mode: 'live' },
+    ...{ origin: 'send', phone: aNumber(), country: 'US', requestId: 'r', idempotencyHash: null },
+  };
+  const other = { ...message, id: newId() };
+  const [charge, now] = [chargeForSend(message, 1), chargeForSend(other, hour + 1)];
+  if (!charge || !now) return t.fail();
+  await store.post([charge, now], 1);
+  const facts = { ...noFacts, acceptedAt: 1, failedAt: hour + 2 };
+  const failed = messageEvent('otp.failed', message, hour + 2, facts);
+  const deps = {
+    messages: { find: async () => ({ message, facts, status: 'failed' }) },
+    poster: { post: async (posting: Posting) => (await store.post([posting], 1)).outcomes[0] },
+  };
+  await handleBilling(deps as unknown as SettleDeps, { events: [failed] }, {} as Meta);
+  t.like(await store.balance(accountId), { micros: -50_000, spentMicros: 50_000, spentHour: 1 });
 });
 
 const chargeOf = (accountId: string): Posting => {
