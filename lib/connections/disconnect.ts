@@ -7,16 +7,22 @@ import { type ConnectionDeps, tokenContext } from './provider.ts';
 import type { Connection } from './rules.ts';
 import type { FoundConnection } from './store.ts';
 
+const tokenOf = ({ sealer }: ConnectionDeps, { id, sealedToken }: FoundConnection): string =>
+  sealer.open(sealedToken, tokenContext(id));
+
 /**
  * Our app leaves a business account that it came to by Embedded Signup and that nobody uses here any more. Whether
  * that works changes nothing: without a connection the account's webhooks are passed over. Never throws.
  */
 export const leave = async (deps: ConnectionDeps, connection: FoundConnection): Promise<void> => {
-  const { wabaId, source, id, sealedToken } = connection;
+  const { wabaId, source } = connection;
   if (wabaId === null || source !== 'embedded_signup') return;
   try {
     if ((await deps.connections.ofBusiness(wabaId)).length > 0) return;
-    await deps.management.unsubscribe(deps.sealer.open(sealedToken, tokenContext(id)), wabaId);
+    await deps.management.unsubscribe(tokenOf(deps, connection), wabaId);
+    // Who came meanwhile had subscribed before we left.
+    const [newcomer] = await deps.connections.ofBusiness(wabaId);
+    if (newcomer) await deps.management.subscribe(tokenOf(deps, newcomer), wabaId);
   } catch (error) {
     deps.log.info({ reason: describeError(error) }, 'whatsapp account not unsubscribed');
   }

@@ -162,6 +162,21 @@ test.serial('a number connected while another one leaves stays', async (t) => {
   );
 });
 
+test.serial('a business that somebody comes to while it is left stays subscribed', async (t) => {
+  const [leaver, comer] = [await stack.customer(), await stack.customer()];
+  const business = await aBusiness(stack);
+  await bySignup(t, leaver, business);
+  // The leaver has found that nobody uses the business any more, and has not told the provider yet.
+  const held = holdNext(stack.api.connections, 'ofBusiness');
+  const leaving = leave(leaver);
+  await held.reached;
+  await bySignup(t, comer, business);
+  held.release();
+  t.is((await leaving).status, 200);
+  t.like(await detailsOf(comer), { status: 'connected' });
+  t.true(await isSubscribed(business));
+});
+
 test.serial('what is removed is what the event names, however calls cross', async (t) => {
   const customer = await stack.customer();
   const businesses = await Promise.all(Array.from({ length: 3 }, () => aBusiness(stack)));
