@@ -78,15 +78,19 @@ const spent = (balance: Balance, { kind, amountMicros, at }: Posting): Partial<B
   return { spentHour, spentMicros: Math.max(before - amountMicros, 0) };
 };
 
-/** The balance after a posting. */
-export const applyPosting = (balance: Balance, posting: Posting): Balance => ({
-  ...balance,
-  ...spent(balance, posting),
-  micros: balance.micros + posting.amountMicros,
-  seq: balance.seq + 1,
-  deposited: balance.deposited || posting.kind === 'deposit',
-  trialUsed: balance.trialUsed + (posting.usesTrial ? 1 : 0),
-});
+/** The balance after a posting. @throws RangeError when it could not be kept exactly (9 billion USD) */
+export const applyPosting = (balance: Balance, posting: Posting): Balance => {
+  const micros = balance.micros + posting.amountMicros;
+  if (!Number.isSafeInteger(micros)) throw new RangeError('a balance must be a safe integer');
+  return {
+    ...balance,
+    ...spent(balance, posting),
+    micros,
+    seq: balance.seq + 1,
+    deposited: balance.deposited || posting.kind === 'deposit',
+    trialUsed: balance.trialUsed + (posting.usesTrial ? 1 : 0),
+  };
+};
 
 /** What a batch of postings does to an account. */
 export type Change = {

@@ -42,8 +42,9 @@ export const errorHelp: Record<ErrorCode, ErrorHelp> = {
     fix: 'Wait `retry_after_seconds` (also in `Retry-After`), then repeat. The refused request took nothing from any send limit, sent nothing and cost nothing. With the reason `fraud_protection` waiting is not enough: hardly any code to numbers that begin like this one is ever entered.',
   },
   INTERNAL_ERROR: {
-    cause: 'A mistake of this service. It is logged with the `request_id` of the answer.',
-    fix: 'Repeat the request, with the same `Idempotency-Key` if it was a send. Tell the operator the `request_id` if it stays.',
+    cause:
+      'A mistake of this service, or one of its databases did not answer. It is logged with the `request_id` of the answer.',
+    fix: 'Repeat the request, with the same `Idempotency-Key` if it was a send. After a verify ask `GET /v1/otp/status/{message_id}` first: a right code may have been used up, and its status is `verified` then. Tell the operator the `request_id` if it stays.',
   },
   INVALID_PHONE: {
     cause:

@@ -237,6 +237,21 @@ test('the end of a trial is in the commit that brings it, and is told once', asy
   ]);
 });
 
+test('what a balance could not hold exactly is refused alone', async (t) => {
+  const [rich, other] = [await makeAccount(), await makeAccount()];
+  const worker = aWorker();
+  await worker.poster.post(depositOf(rich, Number.MAX_SAFE_INTEGER));
+  const [tooMuch, fine] = await Promise.allSettled([
+    worker.poster.post(depositOf(rich, 1)),
+    worker.poster.post(depositOf(other, 1)),
+  ]);
+  await worker.poster.drain();
+  await worker.close();
+  t.is(tooMuch.status, 'rejected');
+  t.is(fine.status, 'fulfilled');
+  t.like(await createLedgerStore(db).balance(rich), { micros: Number.MAX_SAFE_INTEGER, seq: 1 });
+});
+
 test('what was written by a worker that died at once still ends its hold', async (t) => {
   const accountId = await makeAccount();
   const charge = chargeOf(accountId);
