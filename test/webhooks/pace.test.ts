@@ -98,6 +98,22 @@ test('attempts that MySQL refuses hold nothing up for ever', async (t) => {
   t.pass();
 });
 
+test('what is given up is the address that asked for it, not the one before it in the same group', async (t) => {
+  const disabled: unknown[] = [];
+  const webhooks = {
+    ...{ ...noting, record: nothing },
+    disable: async (...args: unknown[]) => void disabled.push(args),
+  };
+  const recorder = createRecorder({
+    webhooks: webhooks as unknown as WebhookStore,
+    ...{ clock: { now: () => 0 }, log: silentLog, forget: () => undefined },
+  });
+  const gone = { ...attempted, result: { ok: false }, giveUp: 'gone' } as unknown as Attempted;
+  const now = { ...endpoint, changedAt: 1 };
+  await Promise.all([recorder.add(endpoint, attempted), recorder.add(now, gone)]);
+  t.deepEqual(disabled, [[now, 0, 'gone']]);
+});
+
 test('what many endpoints that fail are noted with is one statement, so that nobody waits for them', async (t) => {
   const noted: (readonly Noted[])[] = [];
   const written: number[] = [];
