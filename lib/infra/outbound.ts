@@ -28,7 +28,8 @@ export const createOutbound = (options: {
 }): Outbound => {
   const { allowed, deadlineMs, resolve, rules = {} } = options;
   const shared = {
-    ...{ connections: null, pipelining: 1, keepAliveTimeout: 10_000, clientTtl: socketLifeMs },
+    ...{ connections: null, pipelining: 1, clientTtl: socketLifeMs },
+    ...{ keepAliveTimeout: 10_000, keepAliveMaxTimeout: socketLifeMs },
     ...{ headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: 16_384, allowH2: false },
   };
   const connecting: Connecting = { fresh: false };
