@@ -1,7 +1,6 @@
 // What becomes of events around an endpoint that changes: set, given up, set again, busy, replayed, and sent once more.
 import test from 'ava';
 import fc from 'fast-check';
-import sinon from 'sinon';
 import { day, hour, minute, second } from '../../lib/kernel/clock.ts';
 import { idBytes, newId } from '../../lib/kernel/ids.ts';
 import { endpointView, listDeliveries } from '../../lib/webhooks/manage.ts';
@@ -135,27 +134,6 @@ test.serial(
     }
     gone.close();
     back.close();
-  },
-);
-
-test.serial(
-  'an endpoint whose end MySQL did not take is asked again, and not silenced unseen',
-  async (t) => {
-    const customer = await stack.customer();
-    const gone = await answering(410);
-    await listenAt(stack, customer, gone.url);
-    const disable = sinon.stub(stack.worker.webhooks, 'disable').rejects(new Error('away'));
-    await sendTest(customer.live);
-    await eventually(t, () => disable.called || undefined);
-    disable.restore();
-    // Its lease ends, it is put to wait, and then there is an attempt again.
-    const disabled = await eventually(t, async () => {
-      clock.forward(20 * second);
-      return (await webhookOf(customer)).disabled_reason ?? undefined;
-    });
-    t.is(disabled, 'gone');
-    t.is(gone.calls.length, 2);
-    gone.close();
   },
 );
 

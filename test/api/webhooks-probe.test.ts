@@ -1,6 +1,7 @@
 // An endpoint that was given up: its owner hears of it before, and it is asked once a day whether it answers again.
 import test from 'ava';
-import { day, minute } from '../../lib/kernel/clock.ts';
+import sinon from 'sinon';
+import { day, minute, second } from '../../lib/kernel/clock.ts';
 import { idBytes } from '../../lib/kernel/ids.ts';
 import { probeOnce } from '../../lib/webhooks/probe.ts';
 import { createHandClock } from '../support/hand-clock.ts';
@@ -113,5 +114,27 @@ test.serial(
     await eventually(t, () => times(ids[1]) === 1 || undefined);
     t.deepEqual(await deliveriesOf(customer, 'status=held'), [], 'nothing stays held behind it');
     receiver.close();
+  },
+);
+
+test.serial(
+  'an endpoint whose end MySQL did not take is asked again, and not silenced unseen',
+  async (t) => {
+    const customer = await stack.customer();
+    const gone = await receive((response) => response.writeHead(410).end());
+    await listenAt(stack, customer, gone.url);
+    const disable = sinon.stub(stack.worker.webhooks, 'disable').rejects(new Error('away'));
+    await sendTest(customer.live);
+    await eventually(t, () => disable.called || undefined);
+    disable.restore();
+    // Its lease ends, it is put to wait, and then there is an attempt again.
+    const disabled = await eventually(t, async () => {
+      clock.forward(20 * second);
+      const state = await stack.api.webhooks.endpointState(customer.accountId);
+      return state?.disabledReason ?? undefined;
+    });
+    t.is(disabled, 'gone');
+    t.is(gone.calls.length, 2);
+    gone.close();
   },
 );
