@@ -185,10 +185,17 @@ const watchingSide = (redis: RedisClient, keys: Keys) => {
 
     find,
 
-    /** The same for a job that goes on from it: from now on it is kept as long as a fresh one. */
-    findAndKeep: async (ref: LiveRef): Promise<LiveMessage | undefined> => {
-      const [live] = await Promise.all([find(ref), redis.pexpire(keys.message(ref), keepMs)]);
-      return live;
+    /**
+     * The same for a job that goes on from it: from now on it is kept as long as a fresh one. `replaced`: the code of a
+     * newer message is the recipient's, or was.
+     */
+    findAndKeep: async (ref: LiveRef) => {
+      const [live, current] = await Promise.all([
+        find(ref),
+        redis.hget(keys.code(ref.recipient), 'id'),
+        redis.pexpire(keys.message(ref), keepMs),
+      ]);
+      return { live, replaced: current !== null && current > ref.id };
     },
   };
 };

@@ -16,9 +16,11 @@ import {
   giveUp,
   moveOn,
   recordAccepted,
+  recordFailed,
   recordGivenUp,
 } from './delivery.ts';
 import { claimLeg } from './legs.ts';
+import type { LiveMessage } from './live-message.ts';
 import { codeMacs, lateMs } from './rules.ts';
 import { isSandboxLinked, sandboxResult } from './sandbox.ts';
 import { openJob } from './sealed.ts';
@@ -153,9 +155,13 @@ const onSending = async (deps: TelegramDeps, delivery: Delivery): Promise<JobOut
 const isAgain = ({ redelivered, firstFailedAt }: Meta): boolean =>
   redelivered || firstFailedAt !== undefined;
 
+const isTouched = (live: LiveMessage | undefined): boolean =>
+  live?.telegram !== undefined && live.telegram !== 'queued';
+
 /**
  * Where the message stands when its job is taken up. `over`: nobody can use the code any more, since the caller has
- * left or its life has ended. `taken`: Telegram has it, which may still have to be said, whatever became of the link.
+ * left, its life has ended or a newer one has replaced it. `taken`: Telegram has it, which may still have to be said,
+ * whatever became of the link.
  */
 const standing = async (
   deps: TelegramDeps,
@@ -168,14 +174,17 @@ const standing = async (
     return 'over';
   if (!late && !isAgain(meta)) return 'open';
   // MySQL may be away for longer than Redis keeps a message: what is known of it stays as long as its job.
-  const live = await deps.live.findAndKeep(ref);
+  const { live, replaced } = await deps.live.findAndKeep(ref);
   if (live?.telegram === 'accepted') return 'taken';
-  if (!late) return 'open';
-  const expiresAt = live?.facts.expiresAt ?? null;
-  if (expiresAt !== null && expiresAt <= now) return 'over';
+  if (!late || isTouched(live)) return 'open';
+  // Nobody could use the code any more, or a newer one is right: what the first channel could not do stays undone.
+  if (live && (replaced || (live.facts.expiresAt ?? now + 1) <= now)) {
+    const reason = delivery.reason ?? 'not_delivered';
+    await recordFailed(deps, delivery, { reason, voidCode: false });
+    return 'over';
+  }
   // A job that comes again long after (from its dead queue, say) would win its claim and send an old code.
-  const untouched = live?.telegram === undefined || live.telegram === 'queued';
-  if (!untouched || now < meta.firstPublishedAtMs + codeLifeSeconds * second) return 'open';
+  if (!replaced && now < meta.firstPublishedAtMs + codeLifeSeconds * second) return 'open';
   await recordGivenUp(deps, delivery);
   return 'over';
 };

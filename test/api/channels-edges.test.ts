@@ -188,7 +188,7 @@ test.serial('a code whose life is over is not sent late', async (t) => {
     (await stack.worker.broker.depth('telegram.send')).ready === 0 ? true : undefined,
   );
   await eventually(t, async () =>
-    (await statusOf(sent.data.message_id)).status === 'expired' ? true : undefined,
+    (await statusOf(sent.data.message_id)).failure_reason === 'not_on_channel' ? true : undefined,
   );
   t.deepEqual(
     (await phone.messages()).filter(({ channel }) => channel === 'telegram'),

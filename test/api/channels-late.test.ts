@@ -239,6 +239,25 @@ test.serial(
   },
 );
 
+test.serial('a code that a newer one has replaced is not sent late', async (t) => {
+  const phone = stack.phone();
+  await linkTelegram(customer, phone);
+  const older = await sentTo(t, phone, '717171');
+  // Limits go by the clock of Redis, which nobody puts forward.
+  await redis.remove(`${stack.config.keyPrefix}lim:`);
+  clock.forward(31_000);
+  await phone.behave({ whatsapp: 'ok' });
+  const newer = await customer.live.deliver(phone.number, '727272');
+  t.is(newer.status, 200, newer.text);
+  clock.forward(31_000);
+  t.is((await untilStatus(t, older, 'failed')).failure_reason, 'not_delivered');
+  t.deepEqual(
+    (await phone.messages()).map(({ code }) => code),
+    ['727272'],
+  );
+  t.is((await customer.live.verify(phone.number, '727272')).status, 200);
+});
+
 /** Publishes a job of before as ops would redrive it, an hour later; resolves when it is done. */
 const redriveLate = async (
   t: ExecutionContext,
