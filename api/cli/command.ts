@@ -1,5 +1,4 @@
 // What a command of the command line is: a value from which the help and the reading of arguments follow.
-
 import { parseArgs } from 'node:util';
 import { plainDecimal } from '../../lib/kernel/money.ts';
 import { type Answered, type Client, CommandError, exitCodes } from './client.ts';

@@ -1,5 +1,6 @@
 // The image has what it is told to copy, and everything its processes load: seen without building it.
 import test from 'ava';
+import { readProcfile } from '../../docker/local/procfile.ts';
 import { filesAt, imageFiles, isIgnored, needsOf, readHere, stagesOf, withBases } from './image.ts';
 
 const stages = stagesOf(readHere('docker/Dockerfile'));
@@ -19,6 +20,22 @@ const composed = (stage: string): string[] => {
   );
   return ofStage.flatMap((text) => scriptsIn(text.replace(/^\s*#.*$/gm, '')));
 };
+
+test('compose starts every process with the bounds of its heap that the Procfile has', (t) => {
+  const compose = readHere('docker/compose.yml');
+  const { processes } = readProcfile('Procfile');
+  t.true(processes.length > 5);
+  for (const { name, args } of processes) {
+    const [, command = ''] =
+      new RegExp(`^  ${name}:\\n[^]*?command: \\[(.+)\\]`, 'm').exec(compose) ?? [];
+    const given = command.split(', ').filter((word) => word.startsWith('--max-'));
+    t.deepEqual(
+      given,
+      args.filter((word) => word.startsWith('--')),
+      name,
+    );
+  }
+});
 
 test('an ignore file lets through what its last fitting pattern says', (t) => {
   const text = '# only these\n*\n!lib\nlib/secret.ts\n!docker/one.ts\n';

@@ -1,7 +1,16 @@
 // Stopping: what runs is finished, what was not begun goes back, and what became of a job is said to the end.
 import test from 'ava';
 import type { Meta, Outcome } from '../../../lib/infra/queue/message.ts';
-import { aJob, createRig, named, type Rig, until, type Work, work } from './rig.ts';
+import {
+  aJob,
+  createRig,
+  named,
+  type Rig,
+  type TestBroker,
+  until,
+  type Work,
+  work,
+} from './rig.ts';
 
 let rig: Rig;
 test.before(async () => {
@@ -9,9 +18,8 @@ test.before(async () => {
 });
 test.after.always(() => rig?.close());
 
-test('running handlers finish, and everything else is back in its queue', async (t) => {
-  const job = aJob('drain.stop', { prefetch: 5 });
-  const broker = await rig.broker([job]);
+/** A consumer whose jobs begin, and end when the gate is opened. */
+const consumeHeld = async (broker: TestBroker, job: ReturnType<typeof aJob>) => {
   const gate = Promise.withResolvers<void>();
   const begun: number[] = [];
   const consumer = await broker.consume(job, async ({ number }) => {
@@ -19,6 +27,13 @@ test('running handlers finish, and everything else is back in its queue', async 
     await gate.promise;
     return { kind: 'done' };
   });
+  return { gate, begun, consumer };
+};
+
+test('running handlers finish, and everything else is back in its queue', async (t) => {
+  const job = aJob('drain.stop', { prefetch: 5 });
+  const broker = await rig.broker([job]);
+  const { gate, begun, consumer } = await consumeHeld(broker, job);
   for (let number = 0; number < 40; number++) await broker.publish(job, work(number), named());
   await until(() => begun.length === 5);
   const stopped = consumer.stop();
@@ -41,13 +56,7 @@ test('running handlers finish, and everything else is back in its queue', async 
 test('what waits for its turn is in hand, and goes back unread when the consumer stops', async (t) => {
   const job = aJob('drain.turns', { prefetch: 5, bytesAtOnce: 1 });
   const broker = await rig.broker([job]);
-  const gate = Promise.withResolvers<void>();
-  const begun: number[] = [];
-  const consumer = await broker.consume(job, async ({ number }) => {
-    begun.push(number);
-    await gate.promise;
-    return { kind: 'done' };
-  });
+  const { gate, begun, consumer } = await consumeHeld(broker, job);
   for (let number = 0; number < 7; number++) await broker.publish(job, work(number), named());
   await until(() => broker.inHand()['drain.turns'] === 5);
   t.deepEqual(begun, [0]);
