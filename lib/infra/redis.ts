@@ -32,6 +32,10 @@ const asUnavailable = (error: Error): Error =>
     ? error
     : new RedisUnavailable(error.message);
 
+/** The error for a reply of the server that came inside another reply; RedisUnavailable where it means "not now". */
+export const replyError = (text: string): Error =>
+  asUnavailable(Object.assign(new Error(text), { name: 'ReplyError' }));
+
 const mapErrors = (client: Redis | Cluster): void => {
   const send = client.sendCommand.bind(client) as (command: Command, ...rest: unknown[]) => unknown;
   client.sendCommand = (command: Command, ...rest: unknown[]) => {
@@ -99,6 +103,8 @@ const openSingle = (address: RedisAddress, settings: RedisSettings): Redis =>
     // What one tick asks travels in one write. While a batch is unanswered the next one waits, so with the server
     // silent a command may take two timeouts to fail. Not in a Cluster: a batch there fails as a whole on a move.
     enableAutoPipelining: true,
+    // Scripts enter themselves here (redis-script.ts).
+    autoPipeliningIgnoredCommands: [],
     retryStrategy: (times) => reconnectDelayMs(times),
   });
 

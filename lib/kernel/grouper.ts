@@ -9,9 +9,20 @@ export type Grouper<I, O> = {
 
 type Waiting<I, O> = { item: I; resolve(result: O): void; reject(error: unknown): void };
 
+/** Calls back after `ms`, and with 0 at the end of this turn of the event loop; returns what calls it off. */
+const later = (callback: () => void, ms: number): (() => void) => {
+  if (ms > 0) {
+    const timer = setTimeout(callback, ms);
+    return () => clearTimeout(timer);
+  }
+  const immediate = setImmediate(callback);
+  return () => clearImmediate(immediate);
+};
+
 /**
- * Collects items until `maxSize` are there or the first has waited `maxWaitMs`, then calls `run`, which returns
- * one result per item in order. Groups run one after the other, so a slow run makes the next group larger.
+ * Collects items until `maxSize` are there or the first has waited `maxWaitMs` (0: to the end of this turn of the event
+ * loop), then calls `run`, which returns one result per item in order. Groups run one after the other, so a slow run
+ * makes the next group larger.
  */
 export const createGrouper = <I, O>(options: {
   maxSize: number;
@@ -26,7 +37,7 @@ export const createGrouper = <I, O>(options: {
   blamesOne?(error: unknown): boolean;
 }): Grouper<I, O> => {
   let waiting: Waiting<I, O>[] = [];
-  let timer: NodeJS.Timeout | undefined;
+  let callOff: (() => void) | undefined;
   let running: Promise<void> | undefined;
 
   const runGroup = async (group: Waiting<I, O>[]): Promise<void> => {
@@ -45,16 +56,16 @@ export const createGrouper = <I, O>(options: {
   };
 
   const flush = (): void => {
-    clearTimeout(timer);
-    timer = undefined;
+    callOff?.();
+    callOff = undefined;
     if (running !== undefined || waiting.length === 0) return;
     const group = waiting.slice(0, options.maxSize);
     waiting = waiting.slice(options.maxSize);
     running = runGroup(group).then(() => {
       running = undefined;
       if (options.busy && group.length >= options.busy.items && waiting.length < options.maxSize) {
-        clearTimeout(timer);
-        timer = setTimeout(flush, options.busy.waitMs);
+        callOff?.();
+        callOff = later(flush, options.busy.waitMs);
       } else flush();
     });
   };
@@ -63,7 +74,8 @@ export const createGrouper = <I, O>(options: {
     new Promise<O>((resolve, reject) => {
       waiting.push({ item, resolve, reject });
       if (waiting.length >= options.maxSize) flush();
-      else timer ??= setTimeout(flush, options.maxWaitMs);
+      // While a group runs, its end is what the next one waits for.
+      else if (running === undefined) callOff ??= later(flush, options.maxWaitMs);
     });
 
   const drain = async (): Promise<void> => {

@@ -152,6 +152,32 @@ test('scripts survive a server that forgot them, and run over a connection that 
   t.deepEqual(await Promise.all([add(['n'], [1]), add(['n'], [1])]), [1, 2]);
 });
 
+test('calls of a script at the same time are one for the server; each has its own reply or its own error', async (t) => {
+  const server = await serve(t);
+  const redis = await open(t, server.url);
+  const push = defineScript<number | null>(redis, {
+    name: 'testPush',
+    lua: `if ARGV[1] == '' then return nil end
+      return redis.call('RPUSH', KEYS[1], unpack(ARGV))`,
+    keys: 1,
+  });
+  await redis.set('text', 'x');
+  await redis.config('RESETSTAT');
+  const replies = await Promise.allSettled([
+    ...[push(['a'], ['1']), push(['b'], ['1', '2']), push(['text'], ['1'])],
+    ...[push(['a'], ['']), push(['a'], ['3'])],
+  ]);
+  t.deepEqual(
+    replies.map((one) => (one.status === 'fulfilled' ? one.value : 'failed')),
+    [1, 2, 'failed', null, 2],
+  );
+  const failed = replies[2] as PromiseRejectedResult;
+  t.regex(String(failed.reason), /ReplyError: .*WRONGTYPE/);
+  t.false(failed.reason instanceof RedisUnavailable);
+  t.deepEqual(await redis.lrange('b', 0, -1), ['1', '2']);
+  t.regex(await redis.info('commandstats'), /cmdstat_eval(sha)?:calls=1,/);
+});
+
 test('a script name stands for one text, and the number of keys is checked', async (t) => {
   const redis = create(t, { url: nowhere, log: silentLog });
   const definition = { name: 'testOne', lua: 'return 1', keys: 1 };
