@@ -12,6 +12,7 @@ import {
   type MessageStatus,
   statusOf,
 } from './rules.ts';
+import { createVerifications } from './verified-store.ts';
 
 export type StoredMessage = { message: Message; facts: Facts; status: MessageStatus };
 
@@ -147,15 +148,20 @@ export const createMessageStore = (db: Database, deliverySeconds: number) => {
 
   const urgent = createGroup(urgentMs);
   const patient = createGroup(patientMs);
+  const add = async (message: Message, facts: Facts, own = false): Promise<void> => {
+    await urgent.add(toValues(message, facts, deliverySeconds, own));
+  };
+  const verify = createVerifications(db, ({ message, facts }) => add(message, facts));
 
   return {
     /**
      * Adds facts to a message, creating its row if this is the first news; resolves after the commit. `own` says that
      * it was admitted for the account's own number.
      */
-    merge: async (message: Message, facts: Facts, own = false): Promise<void> => {
-      await urgent.add(toValues(message, facts, deliverySeconds, own));
-    },
+    merge: add,
+
+    /** The same for a verification with what its verifier knows of the message. */
+    verified: (message: Message, facts: Facts): Promise<void> => verify({ message, facts }),
 
     /** The same for news that nobody waits for: it gathers a little longer. */
     mergeLater: async (message: Message, facts: Facts): Promise<void> => {

@@ -100,7 +100,7 @@ const postingsOf = async (deps: SettleDeps, event: EventWire): Promise<Posting[]
 
 const record = async ({ messages }: SettleDeps, event: EventWire): Promise<void> => {
   if (event.type !== 'otp.verified' || !event.message) return;
-  await messages.merge(fromWire(event.message), factsOf(event));
+  await messages.verified(fromWire(event.message), factsOf(event));
 };
 
 const charge = async (deps: SettleDeps, event: EventWire): Promise<void> => {

@@ -93,6 +93,52 @@ test('a row holds what the rules say, whatever order and repetition the news cam
   );
 });
 
+test('a verification adds to a row what the rules say, whatever it holds, once or again', async (t) => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(withFailure, { maxLength: 3 }), time, async (news, verifiedAt) => {
+      const message = aMessage();
+      for (const facts of news) await store.merge(message, facts);
+      const before = news.reduce(joinFacts, noFacts);
+      // What a verifier knows of acceptance, whoever else has said so.
+      const { channel, acceptedAt, expiresAt } = before;
+      const facts = { ...noFacts, channel, acceptedAt: acceptedAt ?? 1, expiresAt, verifiedAt };
+      const expected = joinFacts(before, facts);
+      for (let times = 0; times < 2; times++) {
+        await store.verified(message, facts);
+        const stored = await store.find(message.accountId, message.id);
+        t.deepEqual(stored?.facts, expected);
+        t.is(stored?.status, 'verified');
+      }
+      const [row] = await db('messages').where({ phone: message.phone }).orderBy('id', 'desc');
+      t.is(row.due_at, null);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('of many verifications at once each has its time, those without a row and those of Telegram too', async (t) => {
+  const messages = Array.from({ length: 60 }, aMessage);
+  const taken = { ...noFacts, acceptedAt: 1, expiresAt: 9e12 };
+  const channels = ['whatsapp', 'telegram', null] as const;
+  const all = messages.map((message, index) => {
+    const channel = channels[index % 3] ?? null;
+    return { message, facts: { ...taken, channel, verifiedAt: 1_000 + index } };
+  });
+  const known = all.filter((_, index) => index % 5 !== 0);
+  await Promise.all(
+    known.map(({ message }) => store.merge(message, { ...taken, channel: 'whatsapp' })),
+  );
+  await Promise.all(all.map(({ message, facts }) => store.verified(message, facts)));
+  for (const { message, facts } of all) {
+    const stored = await store.find(message.accountId, message.id);
+    const { channel } = known.some((one) => one.message === message)
+      ? joinFacts({ ...noFacts, channel: 'whatsapp' }, facts)
+      : facts;
+    t.deepEqual(stored?.facts, { ...facts, channel });
+    t.is(stored?.status, 'verified');
+  }
+});
+
 test('many merges at once are one statement and all of them are there', async (t) => {
   const messages = Array.from({ length: 300 }, aMessage);
   await Promise.all(
