@@ -27,6 +27,8 @@ export const createRedis = ({ data, ports, programs }: EngineContext): Engine =>
     dir: folder,
     appendonly: 'yes',
     appendfsync: 'everysec',
+    // A rewrite takes half a core for seconds: at 64 MB, the server's own choice, a busy sender brings one every half minute.
+    'auto-aof-rewrite-min-size': '256mb',
     save: '',
     'maxmemory-policy': 'noeviction',
     daemonize: 'no',

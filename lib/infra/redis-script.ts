@@ -46,8 +46,8 @@ const together = (calls: readonly Call[]): { keys: string[]; args: Args } => ({
   args: [calls.length, ...calls.flatMap(({ keys, args }) => [keys.length, args.length, ...args])],
 });
 
-/** Above this the server would make others wait for too long. */
-const mostAtOnce = 100;
+/** A few milliseconds of the server; what waits beyond that waits for another answer, or another timeout. */
+const mostAtOnce = 500;
 
 type Run<Reply> = (keyCount: number, ...rest: Args) => Promise<Reply>;
 
