@@ -2,7 +2,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { createMysql, type Database } from '../../lib/infra/mysql.ts';
-import { newId } from '../../lib/kernel/ids.ts';
+import { idBytes, newId } from '../../lib/kernel/ids.ts';
 import {
   dueAt,
   type Facts,
@@ -86,7 +86,7 @@ test('a row holds what the rules say, whatever order and repetition the news cam
       const expected = news.reduce(joinFacts, noFacts);
       t.deepEqual(stored?.facts, expected);
       t.is(stored?.status, statusOf(expected));
-      const [row] = await db('messages').where({ phone: message.phone }).orderBy('id', 'desc');
+      const [row] = await db('messages').where({ id: idBytes(message.id) });
       t.is(row.due_at, dueAt(expected, deliverySeconds));
     }),
     { numRuns: 60 },
@@ -109,7 +109,7 @@ test('a verification adds to a row what the rules say, whatever it holds, once o
         t.deepEqual(stored?.facts, expected);
         t.is(stored?.status, 'verified');
       }
-      const [row] = await db('messages').where({ phone: message.phone }).orderBy('id', 'desc');
+      const [row] = await db('messages').where({ id: idBytes(message.id) });
       t.is(row.due_at, null);
     }),
     { numRuns: 60 },
