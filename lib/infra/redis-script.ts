@@ -1,6 +1,6 @@
 // Lua scripts of Redis as typed functions.
 import { createGrouper } from '../kernel/grouper.ts';
-import { type RedisClient, replyError } from './redis.ts';
+import { isReadOnly, type RedisClient, replyError } from './redis.ts';
 
 export type ScriptDefinition = {
   /** Unique per client; two different scripts under one name are refused. */
@@ -46,8 +46,8 @@ const together = (calls: readonly Call[]): { keys: string[]; args: Args } => ({
   args: [calls.length, ...calls.flatMap(({ keys, args }) => [keys.length, args.length, ...args])],
 });
 
-/** A few milliseconds of the server; what waits beyond that waits for another answer, or another timeout. */
-const mostAtOnce = 500;
+/** Some milliseconds of the server; what waits beyond that waits for another answer, or another timeout. */
+const mostAtOnce = 200;
 
 type Run<Reply> = (keyCount: number, ...rest: Args) => Promise<Reply>;
 
@@ -66,19 +66,24 @@ const register = <Reply>(client: RedisClient, name: string, lua: string): Run<Re
  * travel as one: for both sides most of what a small script costs is the call.
  */
 const gathered = <Reply>(client: RedisClient, name: string, lua: string): Script<Reply> => {
+  const isDemotion = ([done, reply]: Answer): boolean => done === 0 && isReadOnly(String(reply));
   const run = register<Answer[]>(client, name, forMany(lua));
   // They are gathered here; in a pipeline they would wait again.
   const alone = client.options.autoPipeliningIgnoredCommands;
   if (!alone?.includes(name)) alone?.push(name);
   const group = createGrouper<Call, Answer>({
     ...{ maxSize: mostAtOnce, maxWaitMs: 0 },
-    run: (calls) => {
+    run: async (calls) => {
       const { keys, args } = together(calls);
-      return run(keys.length, ...keys, ...args);
+      const answers = await run(keys.length, ...keys, ...args);
+      // The client looks for this in plain replies alone (redis.ts, reconnectOnError).
+      if (answers.some(isDemotion)) client.disconnect(true);
+      return answers;
     },
   });
   return async (keys, args) => {
     const [done, reply] = await group.add({ keys, args });
+    if (reply instanceof Error) throw replyError(reply.message);
     if (done === 1) return reply as Reply;
     throw replyError(String(reply));
   };
@@ -93,6 +98,7 @@ const single = <Reply>(client: RedisClient, name: string, lua: string): Script<R
 /**
  * Registers a Lua script on the client and returns it as a function (EVALSHA; the text is sent once per connection
  * and again when the server forgot it). `Reply` is what the script returns: integers as numbers, bulk as strings.
+ * Whoever needs a script before or after a plain command awaits the first of them: they may overtake each other.
  */
 export const defineScript = <Reply>(
   client: RedisClient,

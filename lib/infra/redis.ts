@@ -32,6 +32,9 @@ const asUnavailable = (error: Error): Error =>
     ? error
     : new RedisUnavailable(error.message);
 
+/** Whether the server says that it is no master any more. */
+export const isReadOnly = (text: string): boolean => text.startsWith('READONLY');
+
 /** The error for a reply of the server that came inside another reply; RedisUnavailable where it means "not now". */
 export const replyError = (text: string): Error =>
   asUnavailable(Object.assign(new Error(text), { name: 'ReplyError' }));
@@ -87,7 +90,7 @@ const commonOptions = (settings: RedisSettings): CommonOptions => {
     protocol: 2,
     replyMapping: 'legacy',
     // After a failover the old address answers READONLY: connect anew, but do not repeat the command.
-    reconnectOnError: (error) => (error.message.startsWith('READONLY') ? 1 : false),
+    reconnectOnError: (error) => (isReadOnly(error.message) ? 1 : false),
     ...(settings.name === undefined ? {} : { connectionName: settings.name }),
   };
 };

@@ -151,7 +151,7 @@ export const createMessageStore = (db: Database, deliverySeconds: number) => {
   const add = async (message: Message, facts: Facts, own = false): Promise<void> => {
     await urgent.add(toValues(message, facts, deliverySeconds, own));
   };
-  const verify = createVerifications(db, ({ message, facts }) => add(message, facts));
+  const verifications = createVerifications(db, ({ message, facts }) => add(message, facts));
 
   return {
     /**
@@ -161,7 +161,8 @@ export const createMessageStore = (db: Database, deliverySeconds: number) => {
     merge: add,
 
     /** The same for a verification with what its verifier knows of the message. */
-    verified: (message: Message, facts: Facts): Promise<void> => verify({ message, facts }),
+    verified: (message: Message, facts: Facts): Promise<void> =>
+      verifications.verify({ message, facts }),
 
     /** The same for news that nobody waits for: it gathers a little longer. */
     mergeLater: async (message: Message, facts: Facts): Promise<void> => {
@@ -208,6 +209,8 @@ export const createMessageStore = (db: Database, deliverySeconds: number) => {
     },
 
     drain: async (): Promise<void> => {
+      // Some of its own are merged in the end.
+      await verifications.drain();
       await Promise.all([urgent.drain(), patient.drain()]);
     },
   };

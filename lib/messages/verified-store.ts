@@ -14,11 +14,18 @@ export type Verification = { message: Message; facts: Facts };
  */
 const mark = async (db: Database, all: readonly Verification[]): Promise<boolean> => {
   const ids = all.map(({ message }) => idBytes(message.id));
-  const times = all.flatMap(({ facts }, index) => [ids[index], facts.verifiedAt]);
+  const verified = all.flatMap(({ message, facts }) => [idBytes(message.id), facts.verifiedAt]);
+  const delivered = all.flatMap(({ message, facts: { deliveredAt: at } }) =>
+    at === null ? [] : [[idBytes(message.id), at, at]],
+  );
+  // A verification may overtake the receipt of its message.
+  const deliveries = delivered.map(() => 'WHEN ? THEN LEAST(COALESCE(delivered_at, ?), ?)');
   const sql = `UPDATE messages
     SET verified_at = CASE id ${all.map(() => 'WHEN ? THEN ?').join(' ')} END, status = 'verified', due_at = NULL
+    ${deliveries.length > 0 ? `, delivered_at = CASE id ${deliveries.join(' ')} ELSE delivered_at END` : ''}
     WHERE id IN (?) AND accepted_at IS NOT NULL AND verified_at IS NULL`;
-  const [{ affectedRows }] = await withLockRetry(() => db.raw(sql, [...times, ids] as never));
+  const values = [...verified, ...delivered.flat(), ids];
+  const [{ affectedRows }] = await withLockRetry(() => db.raw(sql, values as never));
   return affectedRows === all.length;
 };
 
@@ -39,8 +46,11 @@ export const createVerifications = (
       return [];
     },
   });
-  return async (verification: Verification): Promise<void> => {
-    if (verification.facts.channel === 'telegram') await merge(verification);
-    else await grouped.add(verification);
+  return {
+    verify: async (verification: Verification): Promise<void> => {
+      if (verification.facts.channel === 'telegram') await merge(verification);
+      else await grouped.add(verification);
+    },
+    drain: grouped.drain,
   };
 };

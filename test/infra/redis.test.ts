@@ -124,6 +124,20 @@ test('a server that cannot write is unavailable; a mistake of ours is not', asyn
   await failureMs(() => redis.set('k', '3'));
 });
 
+test('a script that meets a demoted master leaves it, as a plain command does', async (t) => {
+  const server = await serve(t);
+  const redis = await open(t, server.url, 2_000);
+  const write = defineScript<string>(redis, {
+    ...{ name: 'testLeave', lua: `return redis.call('INCR', KEYS[1])`, keys: 1 },
+  });
+  await redis.replicaof('127.0.0.1', 1);
+  const closed = new Promise((resolve) => redis.once('close', resolve));
+  await failureMs(() => write(['k'], []));
+  await closed;
+  await until(() => redis.isReady());
+  t.pass();
+});
+
 test('the commands of an explicit pipeline report an outage one by one', async (t) => {
   const server = await serve(t);
   const redis = await open(t, server.url, 2_000);

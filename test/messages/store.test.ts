@@ -93,15 +93,18 @@ test('a row holds what the rules say, whatever order and repetition the news cam
   );
 });
 
+const earlierNews = fc.array(withFailure, { maxLength: 3 });
+
 test('a verification adds to a row what the rules say, whatever it holds, once or again', async (t) => {
   await fc.assert(
-    fc.asyncProperty(fc.array(withFailure, { maxLength: 3 }), time, async (news, verifiedAt) => {
+    fc.asyncProperty(earlierNews, time, maybeTime, async (news, verifiedAt, deliveredAt) => {
       const message = aMessage();
       for (const facts of news) await store.merge(message, facts);
       const before = news.reduce(joinFacts, noFacts);
       // What a verifier knows of acceptance, whoever else has said so.
       const { channel, acceptedAt, expiresAt } = before;
-      const facts = { ...noFacts, channel, acceptedAt: acceptedAt ?? 1, expiresAt, verifiedAt };
+      const taken = { channel, acceptedAt: acceptedAt ?? 1, expiresAt };
+      const facts = { ...noFacts, ...taken, deliveredAt, verifiedAt };
       const expected = joinFacts(before, facts);
       for (let times = 0; times < 2; times++) {
         await store.verified(message, facts);
