@@ -34,8 +34,8 @@ for call = 1, tonumber(ARGV[1]) do
   for i = 1, argCount do args[i] = ARGV[at + 2 + i] end
   key, at = key + keyCount, at + 2 + argCount
   local done, reply = pcall(one, keys, args)
-  if not done then reply = type(reply) == 'table' and reply.err or tostring(reply) end
-  if reply == nil then reply = false end
+  if type(reply) == 'table' and reply.err then done, reply = false, reply.err end
+  if not done then reply = tostring(reply) elseif reply == nil then reply = false end
   replies[call] = {done and 1 or 0, reply}
 end
 return replies`;
@@ -83,7 +83,6 @@ const gathered = <Reply>(client: RedisClient, name: string, lua: string): Script
   });
   return async (keys, args) => {
     const [done, reply] = await group.add({ keys, args });
-    if (reply instanceof Error) throw replyError(reply.message);
     if (done === 1) return reply as Reply;
     throw replyError(String(reply));
   };

@@ -64,7 +64,6 @@ export const createGrouper = <I, O>(options: {
     running = runGroup(group).then(() => {
       running = undefined;
       if (options.busy && group.length >= options.busy.items && waiting.length < options.maxSize) {
-        callOff?.();
         callOff = later(flush, options.busy.waitMs);
       } else flush();
     });

@@ -1,6 +1,5 @@
 // Messages in MySQL: facts are merged into rows in groups, and read back.
-import type { Database } from '../infra/mysql.ts';
-import { withLockRetry } from '../infra/mysql.ts';
+import { type Database, withLockRetry } from '../infra/mysql.ts';
 import { isOutage } from '../infra/outages.ts';
 import { createGrouper } from '../kernel/grouper.ts';
 import { idBytes, idText } from '../kernel/ids.ts';

@@ -1,6 +1,5 @@
 // TOTP enrollments in MySQL.
-import type { Database } from '../infra/mysql.ts';
-import { withLockRetry } from '../infra/mysql.ts';
+import { type Database, withLockRetry } from '../infra/mysql.ts';
 import type { EventWire } from '../jobs.ts';
 import { createGrouper } from '../kernel/grouper.ts';
 import { idBytes, idText } from '../kernel/ids.ts';

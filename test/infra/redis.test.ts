@@ -172,6 +172,8 @@ test('calls of a script at the same time are one for the server; each has its ow
   const push = defineScript<number | null>(redis, {
     name: 'testPush',
     lua: `if ARGV[1] == '' then return nil end
+      if ARGV[1] == 'no' then return redis.error_reply('ERR not this one') end
+      if ARGV[1] == 'false' then return false end
       return redis.call('RPUSH', KEYS[1], unpack(ARGV))`,
     keys: 1,
   });
@@ -179,15 +181,17 @@ test('calls of a script at the same time are one for the server; each has its ow
   await redis.config('RESETSTAT');
   const replies = await Promise.allSettled([
     ...[push(['a'], ['1']), push(['b'], ['1', '2']), push(['text'], ['1'])],
-    ...[push(['a'], ['']), push(['a'], ['3'])],
+    ...[push(['a'], ['']), push(['a'], ['3']), push(['a'], ['no']), push(['a'], ['false'])],
   ]);
   t.deepEqual(
     replies.map((one) => (one.status === 'fulfilled' ? one.value : 'failed')),
-    [1, 2, 'failed', null, 2],
+    [1, 2, 'failed', null, 2, 'failed', null],
   );
   const failed = replies[2] as PromiseRejectedResult;
   t.regex(String(failed.reason), /ReplyError: .*WRONGTYPE/);
   t.false(failed.reason instanceof RedisUnavailable);
+  const returned = replies[5] as PromiseRejectedResult;
+  t.regex(String(returned.reason), /ReplyError: ERR not this one/);
   t.deepEqual(await redis.lrange('b', 0, -1), ['1', '2']);
   t.regex(await redis.info('commandstats'), /cmdstat_eval(sha)?:calls=1,/);
 });
