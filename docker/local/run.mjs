@@ -1,4 +1,4 @@
-// The bootstrap behind npm start, test, bench and test:faults: runs on plain Node 20 with nothing installed.
+// The bootstrap behind npm start, test, bench, test:faults and test:attacks: runs on plain Node 20 with nothing installed.
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
@@ -18,6 +18,7 @@ const commands = {
   bench: 'bench.ts',
   'bench:reports': 'bench-reports.ts',
   faults: 'faults.ts',
+  attacks: 'attacks.ts',
   engines: 'serve-engines.ts',
 };
 
