@@ -45,7 +45,7 @@ export type Request<A extends Auth, B, P, Q> = Callers[A] & {
   query: Part<Q>;
   requestId: string;
   /** Where the call comes from, as far as proxies are believed; `source` is an opaque name of the address. */
-  visitor(): Visitor & { source: string };
+  visitor(): Visitor;
   header(name: string): string | undefined;
   setHeaders(headers: Record<string, string>): void;
 };

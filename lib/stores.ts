@@ -20,7 +20,7 @@ import type { Clock } from './kernel/clock.ts';
 import type { Config } from './kernel/config.ts';
 import type { Log } from './kernel/log.ts';
 import { createRecipientKeys, type RecipientKeys } from './kernel/recipients.ts';
-import { createSealer } from './kernel/secrets.ts';
+import { createSealer, type NamedKey } from './kernel/secrets.ts';
 import { createRevocations } from './keys/revocations.ts';
 import { createKeyStore } from './keys/store.ts';
 import { createAdmission } from './limits/admission.ts';
@@ -46,6 +46,7 @@ import { createSenderWatch } from './sender/health.ts';
 import { createPauses } from './sender/pauses.ts';
 import { createResolveSender } from './sender/resolve.ts';
 import { createSenderTally } from './sender/tally.ts';
+import { createSourceStore } from './sessions/source-store.ts';
 import { createSessionStore } from './sessions/store.ts';
 import { createSignupStore } from './signup/store.ts';
 import { createAttemptStore } from './totp/attempt-store.ts';
@@ -56,11 +57,14 @@ import { createWebhookStore } from './webhooks/store.ts';
 type Sockets = { db: Database; redis: RedisClient; broker: Broker; metrics: Metrics };
 type Surroundings = { config: Config; clock: Clock; log: Log };
 
-/** The keyed names of phone numbers. */
-export const phoneKeysOf = ({ phonePepper: [pepper] }: Config): RecipientKeys => {
+/** The key of keyed names, which never changes. */
+const pepperOf = ({ phonePepper: [pepper] }: Config): NamedKey => {
   if (!pepper) throw new Error('PHONE_PEPPER is empty');
-  return createRecipientKeys(pepper);
+  return pepper;
 };
+
+/** The keyed names of phone numbers. */
+export const phoneKeysOf = (config: Config): RecipientKeys => createRecipientKeys(pepperOf(config));
 
 /** A send: until its worker answers, what a call without an answer takes, and the wait for a receipt. */
 const longestSendMs = (config: Config): number =>
@@ -86,6 +90,7 @@ export const openStores = (
     factors: createFactorStore(db),
     keys: createKeyStore(db),
     sessions: createSessionStore(db),
+    sources: createSourceStore(db, pepperOf(config)),
     ...{ connections, revocations, sealer },
     links: createLinkStore({ db, redis, prefix }),
     live: countVerifies(metrics, createLiveStore(redis, prefix)),

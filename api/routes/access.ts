@@ -88,8 +88,7 @@ const loginRoute = route({
     expires_in: openedFields.expires_in,
   }),
   handle: async (app, { body, visitor }) => {
-    const { source, ...from } = visitor();
-    const login = await logIn(app, { ...body, visitor: from, source });
+    const login = await logIn(app, { ...body, visitor: visitor() });
     if (login.kind === 'open') return openedView(login.opened);
     const { mfaToken, expiresInSeconds } = login.challenge;
     return { mfa_required: true, mfa_token: mfaToken, expires_in: expiresInSeconds };

@@ -12,7 +12,6 @@ export type OpenChallenge = {
   /** Codes tried with this token, the present one included. */
   attempts: number;
   visitor: Visitor;
-  source: string;
   expiresAt: number;
 };
 
@@ -24,7 +23,7 @@ export const createChallengeStore = (db: Database) => ({
   /** Adds a login whose password was right; false when its hash is not `passwordHash` any more. */
   addChallenge: (
     hash: Buffer,
-    given: Visitor & { accountId: string; passwordHash: string; source: string; expiresAt: number },
+    given: Visitor & { accountId: string; passwordHash: string; expiresAt: number },
   ): Promise<boolean> =>
     withLockRetry(() =>
       db.transaction(async (trx) => {
@@ -54,8 +53,11 @@ export const createChallengeStore = (db: Database) => ({
     return {
       account: accountFromRow(row),
       attempts: Number(row.attempts),
-      visitor: { ip: String(row.ip), userAgent: String(row.user_agent) },
-      source: String(row.source),
+      visitor: {
+        ip: String(row.ip),
+        userAgent: String(row.user_agent),
+        source: String(row.source),
+      },
       expiresAt: Number(row.expires_at),
     };
   },

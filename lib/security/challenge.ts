@@ -10,7 +10,7 @@ import { type Opened, openSession, type SessionDeps, type Visitor } from '../ses
 import { tokenHash } from '../sessions/tokens.ts';
 import { type ChallengeStore, endChallenge } from './challenge-store.ts';
 import { isFactor, type MfaDeps } from './factor.ts';
-import { type Attempt, isVerdict, type Throttle } from './throttle.ts';
+import { isVerdict, type Throttle } from './throttle.ts';
 
 const lifeMs = 5 * minute;
 const codesPerToken = 5;
@@ -26,12 +26,14 @@ export type Challenge = { mfaToken: string; expiresInSeconds: number };
  */
 export const startChallenge = async (
   { challenges, clock }: ChallengeDeps,
-  given: { account: Account; passwordHash: string; visitor: Visitor; attempt: Attempt },
+  given: { account: Account; passwordHash: string; visitor: Visitor },
 ): Promise<Challenge> => {
-  const { account, passwordHash, visitor, attempt } = given;
+  const { account, passwordHash, visitor } = given;
   const mfaToken = `mfa_${randomToken(32)}`;
   const added = await challenges.addChallenge(tokenHash(mfaToken), {
-    ...{ accountId: account.id, passwordHash, ...visitor, source: attempt.source },
+    ...visitor,
+    accountId: account.id,
+    passwordHash,
     expiresAt: clock.now() + lifeMs,
   });
   if (!added) throw fail('INVALID_CREDENTIALS');
@@ -54,7 +56,7 @@ export const answerChallenge = async (
   const hash = tokenHash(token);
   const challenge = await challenges.takeChallenge(hash, now);
   if (!challenge) throw fail('INVALID_SESSION');
-  const { account, attempts, visitor, source, expiresAt } = challenge;
+  const { account, attempts, visitor, expiresAt } = challenge;
   if (account.status !== 'active') throw fail('ACCOUNT_SUSPENDED');
   if (attempts > codesPerToken) throw tooMany(expiresAt, now);
   const guess = throttle.guessing('code', account.id, async () => {
@@ -73,7 +75,7 @@ export const answerChallenge = async (
       otherwise: 'INVALID_SESSION',
     },
   });
-  await throttle.clear({ email: emailKey(account.email), source });
+  await throttle.clear({ email: emailKey(account.email), source: visitor.source });
   return opened;
 };
 

@@ -23,8 +23,7 @@ export type LoginDeps = SessionDeps &
     reads: ReadLimiter;
   };
 
-/** `source` is an opaque name of where the call comes from. */
-export type Login = { email: string; password: string; visitor: Visitor; source: string };
+export type Login = { email: string; password: string; visitor: Visitor };
 
 export type LoggedIn = { kind: 'open'; opened: Opened } | { kind: 'mfa'; challenge: Challenge };
 
@@ -48,14 +47,14 @@ const prove = async (deps: LoginDeps, login: Login): Promise<Credentials> => {
  * @throws INVALID_CREDENTIALS, ACCOUNT_SUSPENDED, RATE_LIMIT_EXCEEDED (dimension login), SERVICE_UNAVAILABLE
  */
 export const logIn = async (deps: LoginDeps, login: Login): Promise<LoggedIn> => {
-  const attempt = { email: emailKey(login.email), source: login.source };
+  const attempt = { email: emailKey(login.email), source: login.visitor.source };
   const proven = await deps.throttle.attempting(attempt, () => prove(deps, login));
   const { account, passwordHash } = proven;
   if (account.status !== 'active') throw fail('ACCOUNT_SUSPENDED');
   await takeRead(deps.reads, 'session_open', account.id);
   const { visitor } = login;
   if (account.mfaEnabledAt !== null) {
-    const challenge = await startChallenge(deps, { ...proven, visitor, attempt });
+    const challenge = await startChallenge(deps, { account, passwordHash, visitor });
     return { kind: 'mfa', challenge };
   }
   const still: Still = (now) => now.passwordHash === passwordHash && now.mfaEnabledAt === null;

@@ -1,8 +1,9 @@
-// Deleting what is over of accounts' security: ended sessions, expired tokens, logins nobody finished.
+// Deleting what is over of accounts' security: ended sessions, expired tokens, unfinished logins, unused sources.
 import { type Chore, repeat } from '../kernel/chore.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { minute } from '../kernel/clock.ts';
 import type { Log } from '../kernel/log.ts';
+import type { SourceStore } from '../sessions/source-store.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { ChallengeStore } from './challenge-store.ts';
 
@@ -13,6 +14,7 @@ const batchesPerRound = 20;
 export type PurgeDeps = {
   sessions: Pick<SessionStore, 'purgeEnded' | 'purgeTokens'>;
   challenges: Pick<ChallengeStore, 'purgeChallenges'>;
+  sources: Pick<SourceStore, 'purgeSources'>;
   clock: Clock;
   log: Log;
 };
@@ -27,11 +29,17 @@ const inBatches = async (
 };
 
 /** One round. What throttles count needs none: every key of theirs in Redis has its time to live. */
-export const purgeSecurity = async ({ sessions, challenges, clock }: PurgeDeps): Promise<void> => {
+export const purgeSecurity = async ({
+  sessions,
+  challenges,
+  sources,
+  clock,
+}: PurgeDeps): Promise<void> => {
   const now = clock.now();
   await inBatches(sessions.purgeEnded, now);
   await inBatches(sessions.purgeTokens, now);
   await inBatches(challenges.purgeChallenges, now);
+  await inBatches(sources.purgeSources, now);
 };
 
 /** The round of every minute. Any number of processes may run it: a row is deleted once. */

@@ -18,11 +18,13 @@ import {
   sessionLifeMs,
   sessionsMax,
 } from './rules.ts';
+import type { SourceStore } from './source-store.ts';
 import type { SessionStore, Still } from './store.ts';
 import { isToken, newTokenPair, type TokenPair, tokenHash } from './tokens.ts';
 
 export type SessionDeps = {
   sessions: SessionStore;
+  sources: Pick<SourceStore, 'nameOf'>;
   revocations: Pick<Revocations, 'announce'>;
   clock: Clock;
   log: Log;
@@ -30,8 +32,8 @@ export type SessionDeps = {
 
 export type Opened = { tokens: TokenPair; expiresInSeconds: number; account: Account };
 
-/** Where a session is opened from. */
-export type Visitor = { ip: string; userAgent: string };
+/** Where a session is opened from; `source` is the opaque name of the address (api/source.ts). */
+export type Visitor = { ip: string; userAgent: string; source: string };
 
 /** What a session rests on: checked once more as it is written, else `otherwise` is thrown. */
 export type Ground = { still: Still; otherwise: ErrorCode };
@@ -53,7 +55,7 @@ const opened = (tokens: TokenPair, account: Account): Opened => ({
  * @throws ACCOUNT_SUSPENDED, and what `ground` says when the proof does not stand any more
  */
 export const openSession = async (
-  { sessions, revocations, clock }: Omit<SessionDeps, 'log'>,
+  { sessions, sources, revocations, clock }: Omit<SessionDeps, 'log'>,
   given: { account: Account; visitor: Visitor; mfa: boolean; ground?: Ground },
 ): Promise<Opened> => {
   const { account, visitor, mfa, ground } = given;
@@ -72,7 +74,8 @@ export const openSession = async (
     endsAt,
     idleEndsAt: refreshEnd({ endsAt }, now),
   };
-  const bounds = { keep: sessionsMax, still: ground?.still };
+  const source = sources.nameOf(account.id, visitor.source);
+  const bounds = { keep: sessionsMax, still: ground?.still, source };
   const inserted = await sessions.insert(session, tokensOf(pair, session, now), bounds);
   if (inserted.kind === 'suspended') throw fail('ACCOUNT_SUSPENDED');
   if (inserted.kind === 'changed') throw fail(ground?.otherwise ?? 'INVALID_SESSION');
@@ -151,7 +154,7 @@ export const refreshSession = async (
 
 /** Ends the session; every process knows within a second. */
 export const endSession = async (
-  deps: Omit<SessionDeps, 'log'>,
+  deps: Pick<SessionDeps, 'sessions' | 'revocations' | 'clock'>,
   session: Session,
 ): Promise<void> => {
   await deps.sessions.revoke(session.accountId, session.id, deps.clock.now(), 'logout');

@@ -16,6 +16,9 @@ export const proofLifeMs = 10 * minute;
 export const sessionsMax = 20;
 /** Generations of refresh tokens that are remembered of a session: more than seven days of a token every 15 minutes. */
 export const generationsKept = 1_000;
+/** Sources that are remembered of an account, the ones used last; and for how long each after its last use. */
+export const knownSourcesMax = 20;
+export const knownSourceMs = 90 * day;
 /** How long a session that is over stays stored; one that a stolen token ended is shown that long. */
 export const endedKeptMs = day;
 export const reusedKeptMs = 30 * day;

@@ -7,6 +7,7 @@ import { createPurge } from './purge-store.ts';
 import { addTokens, createRefresh, type NewToken } from './refresh-store.ts';
 import { foundFromRow, sessionColumns, sessionFromRow } from './row-store.ts';
 import { endedKeptMs, type FoundSession, reused, reusedKeptMs, type Session } from './rules.ts';
+import { rememberSource } from './source-store.ts';
 
 type Row = Record<string, unknown>;
 
@@ -16,9 +17,12 @@ type Row = Record<string, unknown>;
  */
 export type Still = (standing: Standing, trx: Database) => boolean | Promise<boolean>;
 
-/** written: and so many others went to make room; suspended, changed: nothing was written. */
+/**
+ * written: and so many others went to make room, and whether no login came from its source before; suspended, changed:
+ * nothing was written.
+ */
 export type Inserted =
-  | { kind: 'written'; gone: number }
+  | { kind: 'written'; gone: number; newSource: boolean }
   | { kind: 'suspended' }
   | { kind: 'changed' };
 
@@ -83,11 +87,18 @@ export const endSessions = async (
 };
 
 const insertAndFind = (db: Database) => ({
-  /** Adds a session if `still` holds; of the account's open ones only the `keep` used last stay. */
+  /**
+   * Adds a session if `still` holds; of the account's open ones only the `keep` used last stay. `source` is the keyed
+   * hash of where it is opened from, which is known to the account from now on.
+   */
   insert: (
     session: Session,
     tokens: readonly NewToken[],
-    { keep, still = () => true }: { keep: number; still?: Still | undefined },
+    {
+      keep,
+      still = () => true,
+      source,
+    }: { keep: number; still?: Still | undefined; source: Buffer },
   ): Promise<Inserted> =>
     withLockRetry(() =>
       db.transaction(async (trx): Promise<Inserted> => {
@@ -96,7 +107,10 @@ const insertAndFind = (db: Database) => ({
         if (standing.status !== 'active') return { kind: 'suspended' };
         await insertRow(trx, session);
         await addTokens(trx, { id: session.id, generation: 1 }, tokens);
-        return { kind: 'written', gone: await endSurplus(trx, session, keep) };
+        const gone = await endSurplus(trx, session, keep);
+        const account = { id: session.accountId, source };
+        const seen = { now: session.createdAt, loggedIn: true };
+        return { kind: 'written', gone, newSource: !(await rememberSource(trx, account, seen)) };
       }),
     ),
 

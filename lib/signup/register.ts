@@ -2,9 +2,11 @@
 import { requireGoodPassword } from '../accounts/password-policy.ts';
 import type { Account } from '../accounts/rules.ts';
 import type { Turnstile } from '../channels/turnstile.ts';
+import type { Clock } from '../kernel/clock.ts';
 import { fail, invalid } from '../kernel/errors.ts';
 import { phoneFacts } from '../kernel/phone.ts';
 import { type ReadLimiter, takeRead } from '../limits/reads.ts';
+import type { SourceStore } from '../sessions/source-store.ts';
 import {
   type CreateDeps,
   createAccount,
@@ -14,7 +16,12 @@ import {
 } from './create.ts';
 import { requireHuman } from './human.ts';
 
-export type SignUpDeps = CreateDeps & { reads: ReadLimiter; turnstile: Turnstile | undefined };
+export type SignUpDeps = CreateDeps & {
+  reads: ReadLimiter;
+  turnstile: Turnstile | undefined;
+  sources: Pick<SourceStore, 'remember'>;
+  clock: Clock;
+};
 
 /** `source` is an opaque name of where the call comes from. */
 export type SignUp = Registration & {
@@ -34,8 +41,10 @@ export const signUp = async (deps: SignUpDeps, command: SignUp): Promise<Account
   await requireGoodPassword('password', command.password, command);
   await takeRead(deps.reads, 'register', command.source);
   await requireHuman(deps, command);
-  const { turnstileToken: _, ip: __, source: ___, ...registration } = command;
+  const { turnstileToken: _, ip: __, source, ...registration } = command;
   const { account } = await createAccount(deps, registration, { reveal: true });
+  // The account exists either way; the first login remembers its source, too.
+  await deps.sources.remember(account.id, source, deps.clock.now()).catch(() => undefined);
   return account;
 };
 

@@ -34,7 +34,7 @@ test.before(async () => {
 });
 test.after.always(() => stack?.close());
 
-const visitor = { ip: '127.0.0.1', userAgent: 'tests' };
+const visitor = { ip: '127.0.0.1', userAgent: 'tests', source: 'tests' };
 
 const sessionOf = async (accountId: string) => {
   const account = await stack.api.accounts.find(accountId);

@@ -44,7 +44,7 @@ const answerWith = (token: unknown, code: string) =>
 const anotherSession = async ({ accountId }: Customer) => {
   const account = await stack.api.accounts.find(accountId);
   if (!account) throw new Error('no account');
-  const visitor = { ip: '192.0.2.9', userAgent: 'Elsewhere/1.0' };
+  const visitor = { ip: '192.0.2.9', userAgent: 'Elsewhere/1.0', source: 'tests' };
   const { tokens } = await openSession(stack.api, { account, visitor, mfa: false });
   return createClient(stack.url, tokens.access);
 };

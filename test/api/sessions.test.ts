@@ -15,7 +15,7 @@ const open = async () => {
   const { accountId } = await stack.customer();
   const account = await stack.api.accounts.find(accountId);
   if (!account) throw new Error('no account');
-  const visitor = { ip: '192.0.2.1', userAgent: 'tests' };
+  const visitor = { ip: '192.0.2.1', userAgent: 'tests', source: 'tests' };
   return openSession(stack.api, { account, visitor, mfa: false });
 };
 

@@ -1,4 +1,5 @@
 // Sessions over time: forks of their tokens, what is listed and counted of them, and what is deleted when.
+import { createHash } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import { day, minute, second } from '../../lib/kernel/clock.ts';
 import { idBytes } from '../../lib/kernel/ids.ts';
@@ -17,10 +18,10 @@ test.before(async () => {
 });
 test.after.always(() => stack?.close());
 
-const open = async ({ accountId }: Customer): Promise<Opened> => {
+const open = async ({ accountId }: Customer, source = 'tests'): Promise<Opened> => {
   const account = await stack.api.accounts.find(accountId);
   if (!account) throw new Error('no account');
-  const visitor = { ip: '192.0.2.1', userAgent: 'tests' };
+  const visitor = { ip: '192.0.2.1', userAgent: 'tests', source };
   return openSession(stack.api, { account, visitor, mfa: false });
 };
 
@@ -237,4 +238,68 @@ test.serial('a backlog is worked off in batches', async (t) => {
   );
   await purgeSecurity(stack.api);
   t.is((await counts()).tokens, 2);
+});
+
+test.serial('a source is known to the account that logged in from it, for 90 days', async (t) => {
+  const { sources } = stack.api;
+  const [who, other] = [await stack.customer({ money: 0 }), await stack.customer({ money: 0 })];
+  const { email } = who;
+  t.false(await sources.isKnown(who.accountId, 'at home', clock.now()));
+  t.false(await sources.isTrusted(email, 'at home', clock.now()));
+  await open(who, 'at home');
+  t.true(await sources.isKnown(who.accountId, 'at home', clock.now()));
+  t.true(await sources.isTrusted(email.toUpperCase(), 'at home', clock.now()));
+  t.false(await sources.isKnown(other.accountId, 'at home', clock.now()));
+  t.false(await sources.isTrusted('nobody@tessera.example', 'at home', clock.now()));
+  clock.forward(89 * day);
+  await purgeSecurity(stack.api);
+  t.true(await sources.isKnown(who.accountId, 'at home', clock.now()));
+  clock.forward(day);
+  t.false(await sources.isKnown(who.accountId, 'at home', clock.now()));
+  await purgeSecurity(stack.api);
+  const own = { account_id: idBytes(who.accountId) };
+  t.is((await stack.api.db('known_sources').where(own)).length, 0);
+});
+
+test.serial(
+  'a source that only signed up or reset is trusted, and is not known to logins',
+  async (t) => {
+    const { sources } = stack.api;
+    const who = await stack.customer({ money: 0 });
+    await sources.remember(who.accountId, 'a phone shop', clock.now());
+    t.true(await sources.isTrusted(who.email, 'a phone shop', clock.now()));
+    t.false(await sources.isKnown(who.accountId, 'a phone shop', clock.now()));
+    await open(who, 'a phone shop');
+    await sources.remember(who.accountId, 'a phone shop', clock.now());
+    t.true(await sources.isKnown(who.accountId, 'a phone shop', clock.now()));
+  },
+);
+
+test.serial('an account knows twenty sources; the one unused for longest goes', async (t) => {
+  const { sources } = stack.api;
+  const who = await stack.customer({ money: 0 });
+  for (let each = 0; each < 20; each++) {
+    clock.forward(1);
+    await open(who, `place ${each}`);
+  }
+  clock.forward(1);
+  await open(who, 'place 0');
+  await open(who, 'place 20');
+  const known = (source: string) => sources.isKnown(who.accountId, source, clock.now());
+  t.true(await known('place 0'), 'used again');
+  t.false(await known('place 1'));
+  t.true(await known('place 2'));
+  t.true(await known('place 20'));
+});
+
+test.serial('no address and no name of it stands in the table of known sources', async (t) => {
+  const [one, two] = [await stack.customer({ money: 0 }), await stack.customer({ money: 0 })];
+  await open(one, 'one roof');
+  await open(two, 'one roof');
+  const rows = await stack.api
+    .db('known_sources')
+    .whereIn('account_id', [idBytes(one.accountId), idBytes(two.accountId)]);
+  const names = rows.map(({ source }) => source.toString('hex'));
+  t.is(new Set(names).size, names.length, 'two accounts at one address have nothing in common');
+  t.false(names.includes(createHash('sha256').update('one roof').digest('hex')));
 });

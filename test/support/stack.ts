@@ -124,7 +124,7 @@ export const startStack = async (name: string, options: StackOptions = {}): Prom
   const sessionOf: Stack['sessionOf'] = async (accountId) => {
     const account = await api.accounts.find(accountId);
     if (!account) throw new Error('no account');
-    const visitor = { ip: '127.0.0.1', userAgent: 'tests' };
+    const visitor = { ip: '127.0.0.1', userAgent: 'tests', source: 'tests' };
     const { tokens } = await openSession(api, { account, visitor, mfa: false });
     return createClient(url, tokens.access);
   };
