@@ -2,7 +2,7 @@
 import type Joi from 'joi';
 import { readCursor } from '../lib/kernel/cursor.ts';
 import { readMoment } from '../lib/kernel/moment.ts';
-import { e164Pattern } from '../lib/kernel/phone.ts';
+import { e164Pattern, phoneFacts } from '../lib/kernel/phone.ts';
 import {
   flag,
   integer,
@@ -16,6 +16,7 @@ import {
   withDefault,
 } from '../lib/kernel/schema.ts';
 import { failureReasons } from '../lib/messages/rules.ts';
+import { nationalPrefixIssue } from './validate.ts';
 
 export const phone = () =>
   text()
@@ -25,6 +26,21 @@ export const phone = () =>
     .messages({
       'string.pattern.base':
         'must be E.164: a plus sign, a first digit 1-9, then 6 to 14 more digits',
+    });
+
+/**
+ * A phone number as a request brings it: only its canonical form is taken, so that one recipient is one recipient in
+ * every limit. Alone, this mistake is INVALID_PHONE (see validate.ts).
+ */
+export const phoneInput = () =>
+  phone()
+    .custom((value: string, helpers) => {
+      const { canonical } = phoneFacts(value);
+      return canonical === value ? value : helpers.error(nationalPrefixIssue, { canonical });
+    })
+    .messages({
+      [nationalPrefixIssue]:
+        'has a national prefix after its country code: the number is written {{#canonical}}',
     });
 
 export const code = () =>

@@ -86,7 +86,8 @@ export const errorSchema: Json = {
         attempts_remaining: integer('Only with INVALID_CODE.', { minimum: 0, maximum: 4 }),
         details: {
           type: 'array',
-          description: 'Only with VALIDATION_ERROR: what is wrong, by field.',
+          description:
+            'Only with VALIDATION_ERROR, or with INVALID_PHONE for a national prefix: what is wrong, by field.',
           items: {
             type: 'object',
             required: ['field', 'issue'],

@@ -1,6 +1,9 @@
 // Checks a part of a request against its schema; what is wrong is said by field, and never repeats the value.
 import type Joi from 'joi';
-import { type FieldIssue, invalid } from '../lib/kernel/errors.ts';
+import { type FieldIssue, fail, invalid, type ServiceError } from '../lib/kernel/errors.ts';
+
+/** What Joi calls a phone number that is not in its canonical form. */
+export const nationalPrefixIssue = 'string.nationalPrefix';
 
 const messages: Joi.LanguageMessages = {
   'any.required': 'is required',
@@ -39,9 +42,19 @@ const toIssue =
     issue: detail.message.trim(),
   });
 
+// The contract has a code of its own for a phone number; beside other mistakes it is one of several.
+const refusalOf = (details: readonly Joi.ValidationErrorItem[], part: string): ServiceError => {
+  const issues = details.map(toIssue(part));
+  const [issue] = issues;
+  const onlyPhone = issue && details.every(({ type }) => type === nationalPrefixIssue);
+  if (!onlyPhone) return invalid(...issues);
+  return fail('INVALID_PHONE', { details: issues }, { message: `The number ${issue.issue}.` });
+};
+
 /**
  * Returns the checked value of a body, path or query.
- * @throws VALIDATION_ERROR with one entry per field that is wrong
+ * @throws VALIDATION_ERROR with one entry per field that is wrong; INVALID_PHONE, likewise, when only a phone number
+ * is wrong and for its national prefix alone
  */
 export const validate = (
   schema: Joi.Schema,
@@ -49,6 +62,6 @@ export const validate = (
   part: { name: 'body' | 'path' | 'query' },
 ): unknown => {
   const checked = prepared(schema, part.name === 'query').validate(value);
-  if (checked.error) throw invalid(...checked.error.details.map(toIssue(part.name)));
+  if (checked.error) throw refusalOf(checked.error.details, part.name);
   return checked.value;
 };

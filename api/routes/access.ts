@@ -10,7 +10,7 @@ import { endSession, type Opened, refreshSession } from '../../lib/sessions/open
 import { revealFirstKeys, signUp } from '../../lib/signup/register.ts';
 import { accountData, accountView } from '../account-fields.ts';
 import { refuseUnknownToken } from '../caller.ts';
-import { code, email, password, phone, typed } from '../fields.ts';
+import { code, email, password, phoneInput, typed } from '../fields.ts';
 import { route } from '../route.ts';
 
 const tag = 'Account';
@@ -35,12 +35,12 @@ export const openedView = ({ tokens, expiresInSeconds, account }: Opened) => ({
 const registerRoute = route({
   ...{ method: 'POST', path: '/v1/clients/register', tag, auth: 'none' },
   summary: 'Makes an account with a first live and a first test key.',
-  errors: ['EMAIL_TAKEN', 'RATE_LIMIT_EXCEEDED'],
+  errors: ['INVALID_PHONE', 'EMAIL_TAKEN', 'RATE_LIMIT_EXCEEDED'],
   body: object({
     email: email(),
     password: password(),
     name: typed().min(1).max(100).description('Name of the owner.'),
-    phone: phone(),
+    phone: phoneInput(),
     company: optional(typed().max(120).allow('').description('Company.')),
     turnstile_token: optional(
       text().max(4096).description('Token of the bot check, where it is configured.'),

@@ -11,7 +11,7 @@ import { takeRead } from '../../lib/limits/reads.ts';
 import { requireProof } from '../../lib/sessions/authenticate.ts';
 import { endpointView } from '../../lib/webhooks/manage.ts';
 import { accountDetails, accountDetailsView } from '../account-fields.ts';
-import { nullableTimestamp, phone, typed } from '../fields.ts';
+import { nullableTimestamp, phoneInput, typed } from '../fields.ts';
 import { route } from '../route.ts';
 
 const tag = 'Account';
@@ -39,7 +39,7 @@ const atLeastOne = (...names: string[]) => ({
 const profileShape = () =>
   object({
     name: optional(typed().min(1).max(100).description('Name of the owner.')),
-    phone: optional(phone()),
+    phone: optional(phoneInput()),
     company: optional(nullable(typed().max(120).allow('')).description('Company; null: none.')),
     locale: optional(oneOf('en', 'ar').description('Language of messages to the owner.')),
   });
@@ -47,7 +47,7 @@ const profileShape = () =>
 const profile = route({
   ...{ method: 'PATCH', path: '/v1/clients/profile', tag, auth: 'account' },
   summary: 'Changes the profile. The phone, to which forgotten passwords lead, only by session.',
-  errors: ['REAUTH_REQUIRED', 'NOT_FOUND'],
+  errors: ['INVALID_PHONE', 'REAUTH_REQUIRED', 'NOT_FOUND'],
   body: profileShape()
     .or('name', 'phone', 'company', 'locale')
     .messages(atLeastOne('name', 'phone', 'company', 'locale')) as ReturnType<typeof profileShape>,

@@ -5,6 +5,7 @@ import { parseIdempotencyKey, requestFingerprint } from '../../lib/idempotency/r
 import type { ErrorCode } from '../../lib/kernel/errors.ts';
 import { fail, invalid } from '../../lib/kernel/errors.ts';
 import { fromMessageId } from '../../lib/kernel/ids.ts';
+import { personOf } from '../../lib/kernel/recipients.ts';
 import { integer, nullable, object, oneOf, text } from '../../lib/kernel/schema.ts';
 import type { Principal } from '../../lib/keys/rules.ts';
 import { rateLimitHeaders, refusalExtras } from '../../lib/limits/answers.ts';
@@ -22,7 +23,7 @@ import {
   messageId,
   messageStatus,
   nullableTimestamp,
-  phone,
+  phoneInput,
   seconds,
   timestamp,
   yesNo,
@@ -102,7 +103,7 @@ const send = route({
     'Answers once a channel took the message: WhatsApp, or Telegram when WhatsApp cannot reach the phone and its owner linked it. A new code voids the older one as soon as a channel took it. An error means that nothing was sent and nothing is charged.',
   summary: 'Make a code and send it to a phone.',
   errors: sendErrors,
-  body: object({ phone: phone() }),
+  body: object({ phone: phoneInput() }),
   data: sendData,
   handle: (app, request) => handleSend(app, request, 'send'),
 });
@@ -113,7 +114,7 @@ const deliver = route({
     'For codes that your own system made and checks, or that verify shall check. Everything else is as in send.',
   summary: 'Send a code of your own to a phone.',
   errors: sendErrors,
-  body: object({ phone: phone(), code: code() }),
+  body: object({ phone: phoneInput(), code: code() }),
   data: sendData,
   handle: (app, request) => handleSend(app, request, 'deliver'),
 });
@@ -123,8 +124,8 @@ const verify = route({
   about:
     'A code is right once. Five wrong ones within 15 minutes block the phone for 15 minutes, the right code included; a resend does not reset the count. An answer of BILLING_ERROR means that the code was right.',
   summary: 'Check the code a user entered.',
-  errors: ['OTP_NOT_FOUND', 'INVALID_CODE', 'TOO_MANY_ATTEMPTS', 'BILLING_ERROR'],
-  body: object({ phone: phone(), code: code() }),
+  errors: ['INVALID_PHONE', 'OTP_NOT_FOUND', 'INVALID_CODE', 'TOO_MANY_ATTEMPTS', 'BILLING_ERROR'],
+  body: object({ phone: phoneInput(), code: code() }),
   data: object({
     verified: yesNo().description('Always true; a code that is not right is an error.'),
   }),
@@ -147,8 +148,8 @@ const link = route({
   ...{ method: 'POST', path: '/v1/otp/telegram-link', tag, auth: 'key' },
   about: 'The link works once and for 15 minutes; asking again issues a fresh one.',
   summary: 'A one-tap link with which a recipient links Telegram.',
-  errors: ['TELEGRAM_UNAVAILABLE'],
-  body: object({ phone: phone() }),
+  errors: ['INVALID_PHONE', 'TELEGRAM_UNAVAILABLE'],
+  body: object({ phone: phoneInput() }),
   data: object({
     telegram_bot_url: text().uri().example('https://t.me/tessera_bot?start=kZ0p'),
     expires_in: integer().description('Seconds the link is valid.').example(900),
@@ -156,7 +157,7 @@ const link = route({
   handle: async (app, request) => {
     const { accountId, mode } = request.principal;
     const recipient = app.recipients.ofRecipient(accountId, mode, request.body.phone);
-    await takeRead(app.reads, 'telegram_link', recipient);
+    await takeRead(app.reads, 'telegram_link', personOf(recipient));
     await takeLinkCall(app, request.principal);
     const { url, expiresIn } = await issueLink(app.sends, {
       ...{ accountId, mode, phone: request.body.phone, requestId: request.requestId },
@@ -168,7 +169,8 @@ const link = route({
 const unlink = route({
   ...{ method: 'DELETE', path: '/v1/otp/telegram-link', tag, auth: 'key' },
   summary: 'Forget the Telegram chat of a recipient.',
-  body: object({ phone: phone() }),
+  errors: ['INVALID_PHONE'],
+  body: object({ phone: phoneInput() }),
   data: object({ unlinked: yesNo().description('False when none was linked.') }),
   handle: async (app, { principal, body }) => {
     const { accountId, mode } = principal;

@@ -1,7 +1,7 @@
 // Trying it out without an account (spec section 8: the playground's rows).
 import { integer, nullable, object, oneOf, optional, text } from '../../lib/kernel/schema.ts';
 import { sendFromPlayground, verifyFromPlayground } from '../../lib/playground/try.ts';
-import { channelName, code, messageId, phone, yesNo } from '../fields.ts';
+import { channelName, code, messageId, phoneInput, yesNo } from '../fields.ts';
 import { route } from '../route.ts';
 import { sendErrors } from './otp.ts';
 
@@ -18,7 +18,7 @@ const send = route({
     ...sendErrors,
   ],
   body: object({
-    phone: phone(),
+    phone: phoneInput(),
     turnstile_token: optional(
       text().max(4096).description('Token of the bot check, where it is configured.'),
     ),
@@ -48,10 +48,11 @@ const verify = route({
   ...{ method: 'POST', path: '/v1/playground/verify', tag, auth: 'none' },
   summary: 'Check a code that the playground sent.',
   errors: [
-    ...(['NOT_FOUND', 'RATE_LIMIT_EXCEEDED', 'OTP_NOT_FOUND', 'INVALID_CODE'] as const),
+    ...(['NOT_FOUND', 'RATE_LIMIT_EXCEEDED', 'INVALID_PHONE'] as const),
+    ...(['OTP_NOT_FOUND', 'INVALID_CODE'] as const),
     ...(['TOO_MANY_ATTEMPTS', 'BILLING_ERROR'] as const),
   ],
-  body: object({ phone: phone(), code: code() }),
+  body: object({ phone: phoneInput(), code: code() }),
   data: object({ verified: yesNo().description('Always true; a wrong code is an error.') }),
   handle: async (app, { body, visitor }) => {
     await verifyFromPlayground(app, { ...body, source: visitor().source });

@@ -6,7 +6,7 @@ import { disableTotp, enrollTotp, type TotpCommand } from '../../lib/totp/enroll
 import { listTotpLog } from '../../lib/totp/log.ts';
 import { refuseMagic } from '../../lib/totp/sandbox.ts';
 import { verifyTotp } from '../../lib/totp/verify.ts';
-import { code, listQuery, mode, page, phone, timestamp } from '../fields.ts';
+import { code, listQuery, mode, page, phone, phoneInput, timestamp } from '../fields.ts';
 import { route } from '../route.ts';
 
 const tag = 'TOTP';
@@ -25,7 +25,7 @@ const enroll = route({
   summary: 'A secret for an authenticator app, as text, address and QR code.',
   errors: ['INVALID_PHONE', 'ALREADY_ENROLLED', 'TOTP_NOT_CONFIGURED'],
   body: object({
-    phone: phone(),
+    phone: phoneInput(),
     replace: optional(flag().description('Replaces a confirmed enrollment; its secret is void.')),
   }),
   data: object({
@@ -52,11 +52,12 @@ const verify = route({
     'The codes of the step before and after are right, too, so that a clock may be half a minute off. A wrong code is no error here but verified: false. Charged when verified.',
   summary: 'Checks a code of the app. A code counts once; the first right one confirms.',
   errors: [
-    ...(['TOTP_NOT_ENROLLED', 'TOO_MANY_ATTEMPTS', 'TOTP_NOT_CONFIGURED'] as const),
+    ...(['INVALID_PHONE', 'TOTP_NOT_ENROLLED'] as const),
+    ...(['TOO_MANY_ATTEMPTS', 'TOTP_NOT_CONFIGURED'] as const),
     ...(['INSUFFICIENT_CREDITS', 'DEPOSIT_REQUIRED', 'FREE_TRIAL_EXHAUSTED'] as const),
     ...(['FREE_TRIAL_PAUSED', 'SPEND_CAP_EXCEEDED', 'BILLING_ERROR'] as const),
   ],
-  body: object({ phone: phone(), code: code() }),
+  body: object({ phone: phoneInput(), code: code() }),
   data: object({
     verified: flag().description('Whether the code was right and not used before.'),
     attempts_remaining: integer().min(0).max(5).description('Wrong codes before the block.'),
@@ -78,7 +79,8 @@ const verify = route({
 const disable = route({
   ...{ method: 'POST', path: '/v1/totp/disable', tag, auth: 'key' },
   summary: 'Ends the enrollment of a phone; the same whether or not there is one.',
-  body: object({ phone: phone() }),
+  errors: ['INVALID_PHONE'],
+  body: object({ phone: phoneInput() }),
   data: object({ disabled: flag().description('Always true.') }),
   handle: async (app, request) => {
     const command = commandOf(request);

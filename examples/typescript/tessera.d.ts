@@ -705,7 +705,7 @@ export type components = {
         telegram_bot_url?: string;
         /** @description Only with INVALID_CODE. */
         attempts_remaining?: number;
-        /** @description Only with VALIDATION_ERROR: what is wrong, by field. */
+        /** @description Only with VALIDATION_ERROR, or with INVALID_PHONE for a national prefix: what is wrong, by field. */
         details?: {
             field: string;
             issue: string;
@@ -1540,6 +1540,8 @@ export type operations = {
       /**
        * @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details.
        *
+       * [INVALID_PHONE](/docs/errors/INVALID_PHONE): This phone number is not valid or cannot be reached here.
+       *
        * [OTP_NOT_FOUND](/docs/errors/OTP_NOT_FOUND): The code expired, was already used, or was never sent to this phone.
        *
        * [INVALID_CODE](/docs/errors/INVALID_CODE): The code is not correct.
@@ -1553,7 +1555,7 @@ export type operations = {
           "application/json": components["schemas"]["Error"] & ({
             error?: {
               /** @enum {unknown} */
-              code?: "VALIDATION_ERROR" | "OTP_NOT_FOUND" | "INVALID_CODE";
+              code?: "VALIDATION_ERROR" | "INVALID_PHONE" | "OTP_NOT_FOUND" | "INVALID_CODE";
             };
           });
         };
@@ -1706,19 +1708,23 @@ export type operations = {
           };
         };
       };
-      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
+      /**
+       * @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details.
+       *
+       * [INVALID_PHONE](/docs/errors/INVALID_PHONE): This phone number is not valid or cannot be reached here.
+       */
       400: {
         headers: {
           /** @description Id of this request. */
           "X-Request-Id"?: string;
         };
         content: {
-          "application/json": components["schemas"]["Error"] & {
+          "application/json": components["schemas"]["Error"] & ({
             error?: {
               /** @enum {unknown} */
-              code?: "VALIDATION_ERROR";
+              code?: "VALIDATION_ERROR" | "INVALID_PHONE";
             };
-          };
+          });
         };
       };
       /**
@@ -1863,19 +1869,23 @@ export type operations = {
           };
         };
       };
-      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
+      /**
+       * @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details.
+       *
+       * [INVALID_PHONE](/docs/errors/INVALID_PHONE): This phone number is not valid or cannot be reached here.
+       */
       400: {
         headers: {
           /** @description Id of this request. */
           "X-Request-Id"?: string;
         };
         content: {
-          "application/json": components["schemas"]["Error"] & {
+          "application/json": components["schemas"]["Error"] & ({
             error?: {
               /** @enum {unknown} */
-              code?: "VALIDATION_ERROR";
+              code?: "VALIDATION_ERROR" | "INVALID_PHONE";
             };
-          };
+          });
         };
       };
       /**
@@ -2383,6 +2393,8 @@ export type operations = {
       /**
        * @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details.
        *
+       * [INVALID_PHONE](/docs/errors/INVALID_PHONE): This phone number is not valid or cannot be reached here.
+       *
        * [TOTP_NOT_ENROLLED](/docs/errors/TOTP_NOT_ENROLLED): This phone has no active TOTP enrollment.
        */
       400: {
@@ -2394,7 +2406,7 @@ export type operations = {
           "application/json": components["schemas"]["Error"] & ({
             error?: {
               /** @enum {unknown} */
-              code?: "VALIDATION_ERROR" | "TOTP_NOT_ENROLLED";
+              code?: "VALIDATION_ERROR" | "INVALID_PHONE" | "TOTP_NOT_ENROLLED";
             };
           });
         };
@@ -2574,19 +2586,23 @@ export type operations = {
           };
         };
       };
-      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
+      /**
+       * @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details.
+       *
+       * [INVALID_PHONE](/docs/errors/INVALID_PHONE): This phone number is not valid or cannot be reached here.
+       */
       400: {
         headers: {
           /** @description Id of this request. */
           "X-Request-Id"?: string;
         };
         content: {
-          "application/json": components["schemas"]["Error"] & {
+          "application/json": components["schemas"]["Error"] & ({
             error?: {
               /** @enum {unknown} */
-              code?: "VALIDATION_ERROR";
+              code?: "VALIDATION_ERROR" | "INVALID_PHONE";
             };
-          };
+          });
         };
       };
       /**
@@ -3162,6 +3178,8 @@ export type operations = {
       /**
        * @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details.
        *
+       * [INVALID_PHONE](/docs/errors/INVALID_PHONE): This phone number is not valid or cannot be reached here.
+       *
        * [OTP_NOT_FOUND](/docs/errors/OTP_NOT_FOUND): The code expired, was already used, or was never sent to this phone.
        *
        * [INVALID_CODE](/docs/errors/INVALID_CODE): The code is not correct.
@@ -3175,7 +3193,7 @@ export type operations = {
           "application/json": components["schemas"]["Error"] & ({
             error?: {
               /** @enum {unknown} */
-              code?: "VALIDATION_ERROR" | "OTP_NOT_FOUND" | "INVALID_CODE";
+              code?: "VALIDATION_ERROR" | "INVALID_PHONE" | "OTP_NOT_FOUND" | "INVALID_CODE";
             };
           });
         };
@@ -3372,19 +3390,23 @@ export type operations = {
           };
         };
       };
-      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
+      /**
+       * @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details.
+       *
+       * [INVALID_PHONE](/docs/errors/INVALID_PHONE): This phone number is not valid or cannot be reached here.
+       */
       400: {
         headers: {
           /** @description Id of this request. */
           "X-Request-Id"?: string;
         };
         content: {
-          "application/json": components["schemas"]["Error"] & {
+          "application/json": components["schemas"]["Error"] & ({
             error?: {
               /** @enum {unknown} */
-              code?: "VALIDATION_ERROR";
+              code?: "VALIDATION_ERROR" | "INVALID_PHONE";
             };
-          };
+          });
         };
       };
       /** @description [EMAIL_TAKEN](/docs/errors/EMAIL_TAKEN): An account with this e-mail address exists. */
@@ -4864,19 +4886,23 @@ export type operations = {
           };
         };
       };
-      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
+      /**
+       * @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details.
+       *
+       * [INVALID_PHONE](/docs/errors/INVALID_PHONE): This phone number is not valid or cannot be reached here.
+       */
       400: {
         headers: {
           /** @description Id of this request. */
           "X-Request-Id"?: string;
         };
         content: {
-          "application/json": components["schemas"]["Error"] & {
+          "application/json": components["schemas"]["Error"] & ({
             error?: {
               /** @enum {unknown} */
-              code?: "VALIDATION_ERROR";
+              code?: "VALIDATION_ERROR" | "INVALID_PHONE";
             };
-          };
+          });
         };
       };
       /**

@@ -48,8 +48,8 @@ export const errorHelp: Record<ErrorCode, ErrorHelp> = {
   },
   INVALID_PHONE: {
     cause:
-      'The number has the form of E.164 but cannot exist, or is of a kind that receives no messages or only costs (premium rate, shared cost, pager, voicemail).',
-    fix: 'Ask the user for another number. Nothing was sent.',
+      'The number has the form of E.164 but cannot exist, is of a kind that receives no messages or only costs (premium rate, shared cost, pager, voicemail), or has a national prefix after its country code (`+44 0 7911…`, `+1 1 415…`).',
+    fix: 'For a national prefix, `message` and `details` name the right form: send that. Otherwise ask the user for another number. Nothing was sent.',
   },
   OTP_NOT_FOUND: {
     cause:

@@ -4,6 +4,7 @@ import type { RedisClient } from '../infra/redis.ts';
 import { defineScript } from '../infra/redis-script.ts';
 import { day, hour } from '../kernel/clock.ts';
 import { idTime } from '../kernel/ids.ts';
+import { personOf } from '../kernel/recipients.ts';
 import type { ChannelName, FailureReason, Message } from '../messages/rules.ts';
 import { codeLifeSeconds } from '../messages/rules.ts';
 import {
@@ -47,11 +48,17 @@ const codeLifeMs = codeLifeSeconds * 1000;
 const reachableMs = 30 * day;
 const unreachableMs = 24 * hour;
 
+/** The other form of a WhatsApp recipient has codes of its own, in the slot of the person; failures count together. */
+const slotOf = (recipient: string): string => {
+  const person = personOf(recipient);
+  return `{${person}}${recipient.slice(person.length)}`;
+};
+
 const keysUnder = (prefix: string) => ({
-  message: ({ recipient, id }: LiveRef) => `${prefix}m:{${recipient}}:${id}`,
-  code: (recipient: string) => `${prefix}code:{${recipient}}`,
-  failures: (recipient: string) => `${prefix}fails:{${recipient}}`,
-  block: (recipient: string) => `${prefix}block:{${recipient}}`,
+  message: ({ recipient, id }: LiveRef) => `${prefix}m:${slotOf(recipient)}:${id}`,
+  code: (recipient: string) => `${prefix}code:${slotOf(recipient)}`,
+  failures: (recipient: string) => `${prefix}fails:{${personOf(recipient)}}`,
+  block: (recipient: string) => `${prefix}block:{${personOf(recipient)}}`,
   reach: (phoneKey: string) => `${prefix}reach:{${phoneKey}}`,
 });
 type Keys = ReturnType<typeof keysUnder>;

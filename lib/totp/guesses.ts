@@ -1,6 +1,7 @@
 // Wrong codes of a phone: five within 15 minutes, then a block; apart from those of one-time codes.
 import type { RedisClient } from '../infra/redis.ts';
 import { defineScript } from '../infra/redis-script.ts';
+import { personOf } from '../kernel/recipients.ts';
 import { blockMs, failedAttempts } from './rules.ts';
 
 // KEYS failures, block; ARGV now, window ms, attempts, right (1 or 0). A right code is answered like any other while
@@ -41,8 +42,8 @@ export const createGuesses = (redis: RedisClient, prefix: string): Guesses => {
     ...{ name: 'tesseraTotp', lua: judgeLua, keys: 2 },
   });
   const keys = (recipient: string) => [
-    `${prefix}totpf:{${recipient}}`,
-    `${prefix}totpb:{${recipient}}`,
+    `${prefix}totpf:{${personOf(recipient)}}`,
+    `${prefix}totpb:{${personOf(recipient)}}`,
   ];
   return {
     judge: async (recipient, right, now) => {

@@ -224,3 +224,71 @@ test.serial(
     });
   },
 );
+
+const code = '123456';
+
+test.serial(
+  'a national prefix after the country code is INVALID_PHONE on every route that takes a phone, with the right form',
+  async (t) => {
+    const phone = '+4407911123456';
+    const registration = {
+      ...{ email: 'prefix@example.test', password: 'correct horse battery', name: 'P' },
+      phone,
+    };
+    const calls: [Pick<Customer['live'], 'call'>, string, string, object][] = [
+      [customer.live, 'POST', '/v1/otp/send', { phone }],
+      [customer.test, 'POST', '/v1/otp/send', { phone }],
+      [customer.live, 'POST', '/v1/otp/deliver', { phone, code }],
+      [customer.live, 'POST', '/v1/otp/verify', { phone, code }],
+      [customer.live, 'POST', '/v1/otp/telegram-link', { phone }],
+      [customer.live, 'DELETE', '/v1/otp/telegram-link', { phone }],
+      [customer.live, 'POST', '/v1/totp/enroll', { phone }],
+      [customer.live, 'POST', '/v1/totp/verify', { phone, code }],
+      [customer.live, 'POST', '/v1/totp/disable', { phone }],
+      [stack.anybody, 'POST', '/v1/playground/send', { phone }],
+      [stack.anybody, 'POST', '/v1/playground/verify', { phone, code }],
+      [stack.anybody, 'POST', '/v1/clients/register', registration],
+      [customer.session, 'PATCH', '/v1/clients/profile', { phone }],
+    ];
+    await withoutEffect(t, { stack, redis }, async () => {
+      for (const [client, method, path, body] of calls) {
+        const refused = await client.call(method, path, { body });
+        t.is(refused.status, 400, `${method} ${path} ${refused.text}`);
+        t.like(refused.error, { code: 'INVALID_PHONE', details: [{ field: 'phone' }] }, path);
+        t.regex(String(refused.error.message), /\+447911123456/, path);
+      }
+      const both = await customer.live.post('/v1/otp/verify', { phone, code: '1' });
+      t.is(both.error.code, 'VALIDATION_ERROR', 'one mistake of two');
+    });
+  },
+);
+
+test.serial(
+  'both WhatsApp forms of one recipient share its limits, a code belongs to one',
+  async (t) => {
+    const pairs = [
+      ['+5541987654321', '+554187654321'],
+      ['+5491123456789', '+541123456789'],
+    ] as const;
+    for (const [one, other] of pairs) {
+      const sent = await customer.live.deliver(one, '111111');
+      t.is(sent.status, 200, sent.text);
+      const again = await customer.live.deliver(other, '222222');
+      t.like(again.error, { code: 'RATE_LIMIT_EXCEEDED', reason: 'cooldown' }, again.text);
+      t.is((await customer.live.verify(other, '111111')).error.code, 'OTP_NOT_FOUND');
+      t.is((await customer.live.verify(one, '111111')).status, 200);
+      await customer.live.post('/v1/otp/telegram-link', { phone: one });
+    }
+  },
+);
+
+test.serial('five wrong codes at one form block the other form', async (t) => {
+  const [one, other] = ['+5547987650001', '+554787650001'];
+  const { test: sandbox } = await stack.customer();
+  t.is((await sandbox.send(one)).status, 200);
+  for (let left = 4; left >= 0; left--) {
+    const wrong = await sandbox.verify(one, '222222');
+    t.like(wrong.error, { code: 'INVALID_CODE', attempts_remaining: left });
+  }
+  t.is((await sandbox.verify(other, '123456')).error.code, 'TOO_MANY_ATTEMPTS');
+});
