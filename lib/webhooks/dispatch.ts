@@ -39,6 +39,13 @@ const toDelivery = (row: NewDelivery, now: number): Delivery => ({
 });
 
 /**
+ * Accounts whose owner asked for a test. Its answer is meant for the address that is set now; the news that another one
+ * was set takes a moment from process to process, and other events may still go to the address before it meanwhile.
+ */
+const testedOf = (events: readonly EventWire[]): ReadonlySet<string> =>
+  new Set(events.flatMap(({ type, account_id }) => (type === 'webhook.test' ? [account_id] : [])));
+
+/**
  * Jobs that come within a moment share their statements.
  */
 export const createDispatcher = (deps: {
@@ -50,9 +57,8 @@ export const createDispatcher = (deps: {
   const { webhooks, deliverer, clock } = deps;
 
   const dispatch = async (events: EventWire[]): Promise<void> => {
-    const endpoints = await deps.endpoints.of([
-      ...new Set(events.map((event) => event.account_id)),
-    ]);
+    const accountIds = new Set(events.map((event) => event.account_id));
+    const endpoints = await deps.endpoints.of([...accountIds], testedOf(events));
     const legs = await webhooks.legs(
       events.flatMap(({ type, account_id, message }) =>
         message && isEnd({ type }) && endpoints.has(account_id) ? [message.id] : [],

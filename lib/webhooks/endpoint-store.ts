@@ -84,6 +84,8 @@ const healthy = {
   ...{ webhook_failing_days: 0, webhook_failed_day: null, webhook_paused_until: null },
 };
 
+const changedAfter = 'GREATEST(?, COALESCE(webhook_changed_at, 0) + 1)';
+
 const reading = (db: Database) => ({
   /** The endpoints of those accounts that have one, as they are now. */
   endpoints: async (accountIds: readonly string[]): Promise<Map<string, Endpoint>> => {
@@ -165,7 +167,8 @@ const switching = (db: Database) => ({
 
   /**
    * An address was set (again): it begins anew, what waits for its turn is told, and what is held is replayed by a
-   * job that lasts.
+   * job that lasts. Each time gets a later `changedAt`, also within a millisecond: by it an endpoint that was read
+   * before is told from the present one.
    */
   enable: (accountId: string, now: number): Promise<void> =>
     withLockRetry(() =>
@@ -174,7 +177,7 @@ const switching = (db: Database) => ({
         const cleared = { webhook_disabled_at: null, webhook_disabled_reason: null };
         await trx('accounts')
           .where({ id: account_id })
-          .update({ ...healthy, ...cleared, webhook_changed_at: now });
+          .update({ ...healthy, ...cleared, webhook_changed_at: trx.raw(changedAfter, [now]) });
         // One that is due makes its process look at the endpoint again, and then at all the others.
         await trx('webhook_deliveries')
           .where({ account_id, status: 'waiting' })

@@ -9,8 +9,11 @@ const rememberMs = 10 * second;
 const rememberedMost = 20_000;
 
 export type Endpoints = {
-  /** The endpoints of those accounts that have one. */
-  of(accountIds: readonly string[]): Promise<Map<string, Endpoint>>;
+  /** The endpoints of those accounts that have one; those in `readAgain` as they are now, whatever is remembered. */
+  of(
+    accountIds: readonly string[],
+    readAgain?: ReadonlySet<string>,
+  ): Promise<Map<string, Endpoint>>;
   /** Something about the account's endpoint has changed here. */
   forget(accountId: string): void;
 };
@@ -36,7 +39,7 @@ export const createEndpoints = (deps: {
   };
 
   return {
-    of: async (accountIds) => {
+    of: async (accountIds, readAgain = new Set()) => {
       const now = clock.now();
       const found = new Map<string, Endpoint>();
       // The epochs of before the question: what is announced meanwhile is asked for again.
@@ -44,7 +47,8 @@ export const createEndpoints = (deps: {
       for (const accountId of accountIds) {
         const known = remembered.get(accountId);
         const epoch = revocations.epoch(accountId);
-        if (known && known.epoch === epoch && known.until > now) {
+        const isCurrent = known && known.epoch === epoch && known.until > now;
+        if (isCurrent && !readAgain.has(accountId)) {
           found.set(accountId, known.endpoint);
         } else unknown.set(accountId, epoch);
       }

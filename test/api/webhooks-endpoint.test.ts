@@ -1,12 +1,23 @@
 // What becomes of events around an endpoint that changes: set, given up, set again, busy, replayed, and sent once more.
 import test from 'ava';
 import fc from 'fast-check';
+import sinon from 'sinon';
+import { signingSecrets } from '../../lib/accounts/webhook-secret.ts';
 import { day, hour, minute, second } from '../../lib/kernel/clock.ts';
 import { idBytes, newId } from '../../lib/kernel/ids.ts';
 import { endpointView, listDeliveries } from '../../lib/webhooks/manage.ts';
 import { purgeOld } from '../../lib/webhooks/purge.ts';
+import { signedHeaders, signingKey } from '../../lib/webhooks/sign.ts';
 import { createHandClock } from '../support/hand-clock.ts';
-import { idOf, listenAt, receive, sendTest, typeOf } from '../support/receivers.ts';
+import {
+  idOf,
+  listenAt,
+  type Receiver,
+  receive,
+  sendTest,
+  typeOf,
+  verifyDelivery,
+} from '../support/receivers.ts';
 import { type Customer, eventually, type Stack, startStack } from '../support/stack.ts';
 
 let stack: Stack;
@@ -73,6 +84,70 @@ test.serial('an event right behind a new address arrives, whatever was known bef
   t.pass();
   receiver.close();
 });
+
+test.serial(
+  'a test right behind a new address goes there at once, and nothing more to the one before',
+  async (t) => {
+    // The worker hears of no change: what it remembers of the endpoint stays as it was.
+    const epoch = sinon.stub(stack.worker.revocations, 'epoch').returns('unheard');
+    try {
+      const customer = await stack.customer();
+      const receivers: Receiver[] = [];
+      for (let round = 0; round < 6; round++) {
+        const receiver = await receive();
+        receivers.push(receiver);
+        await listenAt(stack, customer, receiver.url);
+        const id = await sendTest(customer.live);
+        const ids = await eventually(t, () =>
+          receivers.flatMap(({ calls }) => calls.map(idOf)).includes(id)
+            ? receiver.calls.map(idOf)
+            : undefined,
+        );
+        t.deepEqual(ids, [id], `round ${round}`);
+      }
+      t.deepEqual(
+        receivers.map(({ calls }) => calls.length),
+        Array.from({ length: 6 }, () => 1),
+      );
+      for (const receiver of receivers) receiver.close();
+    } finally {
+      epoch.restore();
+    }
+  },
+);
+
+test.serial('two addresses set in the same millisecond are told apart', async (t) => {
+  const { accountId } = await stack.customer();
+  const { webhooks } = stack.api;
+  const at = clock.now();
+  const changed: number[] = [];
+  for (const url of ['https://a.tessera.example/', 'https://b.tessera.example/']) {
+    await stack.api.accounts.change(accountId, { webhookUrl: url });
+    await webhooks.enable(accountId, at);
+    changed.push((await webhooks.endpoint(accountId))?.changedAt ?? 0);
+  }
+  t.deepEqual(changed, [at, at + 1]);
+});
+
+test.serial(
+  'a delivery that is under way while the clock is put forward is verified at its own time',
+  async (t) => {
+    const customer = await stack.customer();
+    const url = 'http://127.0.0.1:9/under-way';
+    await listenAt(stack, customer, url);
+    const [secret = ''] = await signingSecrets(stack.api, customer.accountId);
+    const keys = [signingKey(secret)];
+    const signedAt = (at: number) => ({
+      headers: signedHeaders({ id: 'evt_1', at, body: '{}', keys }),
+      ...{ body: '{}', path: '/' },
+    });
+    const underWay = signedAt(clock.now());
+    const neverShown = signedAt(clock.now() + day);
+    clock.forward(6 * day);
+    await t.notThrowsAsync(verifyDelivery(url, underWay));
+    await t.throwsAsync(verifyDelivery(url, neverShown), { message: /not signed by any account/ });
+  },
+);
 
 test.serial('whatever text a body holds is what is kept of it', async (t) => {
   const { accountId } = await stack.customer();
