@@ -123,6 +123,7 @@ test('packages that open sockets are imported in one place each', (t) => {
     ioredis: /^lib\/infra\/redis(-address)?\.ts$/,
     undici: /^lib\/infra\/(exchange|http|outbound|safe-connect)\.ts$/,
     knex: /^(lib\/infra\/mysql\.ts$|migrations\/)/,
+    mysql2: /^lib\/infra\/mysql\.ts$/,
     koa: /^api\//,
     '@opentelemetry/exporter-trace-otlp-http': /^lib\/pulse\/otel\.ts$/,
     '@opentelemetry/sdk-trace-node': /^lib\/pulse\/otel\.ts$/,

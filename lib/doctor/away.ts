@@ -21,7 +21,7 @@ type Cause = {
   /** Found in the error's code or text. */
   sign: RegExp;
   code: string;
-  say(away: Away, hosts: string): readonly [text: string, advice: string];
+  say(away: Away, hosts: string, problem: string): readonly [text: string, advice: string];
 };
 
 const causes: readonly Cause[] = [
@@ -49,6 +49,15 @@ const causes: readonly Cause[] = [
     say: ({ engine, variable }, hosts) => [
       `${engine} at ${hosts} has no virtual host of the name in ${variable}, or keeps this user out of it.`,
       'Create it (rabbitmqctl add_vhost) and let the user in (rabbitmqctl set_permissions). The name stands behind the last slash; %2F is the one called /.',
+    ],
+  },
+  {
+    // mysql2 when TLS fails, and MySQL when it is asked without.
+    sign: /HANDSHAKE_NO_SSL_SUPPORT|HANDSHAKE_SSL_ERROR|ER_SECURE_TRANSPORT_REQUIRED|ssl-ca file/,
+    code: 'engine.tls',
+    say: ({ engine, variable }, hosts, problem) => [
+      `${engine} at ${hosts} and this service do not agree on TLS: ${problem}.`,
+      `Correct ssl-mode and ssl-ca in ${variable}, or the certificate of the server.`,
     ],
   },
   {
@@ -87,7 +96,8 @@ export const explainAway = (away: Away, problem: unknown): Finding => {
   const { error } = findingsOf('Engines');
   const signs = signsOf(problem);
   const cause = causes.find(({ sign }) => sign.test(signs));
-  if (cause) return error(cause.code, ...cause.say(away, hostsOf(away.url)));
+  if (cause)
+    return error(cause.code, ...cause.say(away, hostsOf(away.url), describeError(problem)));
   return error(
     'engine.away',
     `${away.engine} cannot be used: ${describeError(problem)}.`,

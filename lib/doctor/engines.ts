@@ -1,7 +1,7 @@
 // MySQL, Redis and RabbitMQ: whether they answer, how old they are, how they are set, and what time it is there.
 import type { Http } from '../infra/http.ts';
 import { createManagement } from '../infra/management.ts';
-import { createMysql } from '../infra/mysql.ts';
+import { createMysql, type Database } from '../infra/mysql.ts';
 import { lookAtBroker } from '../infra/queue/look.ts';
 import { againQueue, deadQueue } from '../infra/queue/topology.ts';
 import { closeRedis, createRedis, type RedisClient, redisReady } from '../infra/redis.ts';
@@ -81,9 +81,10 @@ export const examineMysql = async (
   clock: Clock,
   migrations: readonly string[],
 ): Promise<Finding[]> => {
-  const db = createMysql({ url: config.mysqlUrl, pool: 1 });
-  const store = createDoctorStore(db);
+  let db: Database | undefined;
   try {
+    db = createMysql({ url: config.mysqlUrl, pool: 1 });
+    const store = createDoctorStore(db);
     const version = await store.version();
     const schema = judgeSchema(await store.migrations(), migrations);
     return [
@@ -96,7 +97,7 @@ export const examineMysql = async (
     const away = { engine: 'MySQL', variable: 'MYSQL_URL', url: config.mysqlUrl } as const;
     return [explainAway(away, problem)];
   } finally {
-    await db.destroy();
+    await db?.destroy();
   }
 };
 

@@ -1,6 +1,12 @@
 // MySQL: one knex pool per process, and what may be learnt from its errors.
+import { readFileSync } from 'node:fs';
 import knex, { type Knex } from 'knex';
 import { format, type SqlValue } from 'mysql2';
+import {
+  type MysqlAddress,
+  MysqlAddressError,
+  parseMysqlAddress,
+} from '../kernel/mysql-address.ts';
 
 export type Database = Knex;
 export type Transaction = Knex.Transaction;
@@ -10,41 +16,103 @@ const timezone = 'Z';
 
 type Session = { query(sql: string, done: (error: Error | null) => void): void };
 
-// Locks are taken on rows and on nothing between them; said once, so that no transaction has to say it.
+// What a statement means must not depend on how the server is set: under NO_BACKSLASH_ESCAPES the driver's escapes
+// would end a text early, under ANSI_QUOTES a quoted text would be a column. Said once per connection.
+const preparations = [
+  `SET NAMES utf8mb4 COLLATE utf8mb4_unicode_ci,
+    SESSION sql_mode = 'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
+    SESSION time_zone = '+00:00'`,
+  // Locks are taken on rows and on nothing between them; said once, so that no transaction has to say it.
+  'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
+];
+
 const prepare = (session: Session, done: (error: Error | null, session: Session) => void): void => {
-  session.query('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED', (error) =>
-    done(error, session),
-  );
+  const run = ([sql, ...rest]: readonly string[]): void => {
+    if (sql === undefined) {
+      done(null, session);
+      return;
+    }
+    session.query(sql, (error) => (error ? done(error, session) : run(rest)));
+  };
+  run(preparations);
 };
 
 /** A statement that is written out has no places to fill: it need not be read through for them, however long it is. */
 const fill = (sql: string, values?: SqlValue[]): string =>
   values === undefined || values.length === 0 ? sql : format(sql, values, false, timezone);
 
-/** A pool of at most `pool` connections to the database in `url`; it connects when first used. */
+const readCa = (file: string): string => {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new MysqlAddressError(`MYSQL_URL: the ssl-ca file ${file} cannot be read`, {
+      cause: error,
+    });
+  }
+};
+
+/** What the driver is to check of the server's certificate; undefined: no encryption. */
+const tlsOptions = ({ mode, caFile }: MysqlAddress['tls']) =>
+  mode === 'DISABLED'
+    ? undefined
+    : {
+        rejectUnauthorized: mode.startsWith('VERIFY_'),
+        verifyIdentity: mode === 'VERIFY_IDENTITY',
+        ...(caFile === undefined ? {} : { ca: readCa(caFile) }),
+      };
+
+const connectionOptions = ({ host, port, user, password, database, tls }: MysqlAddress) => {
+  const ssl = tlsOptions(tls);
+  return {
+    host,
+    port,
+    user,
+    password,
+    database,
+    timezone,
+    charset: 'utf8mb4',
+    connectTimeout: 3_000,
+    enableKeepAlive: true,
+    queryFormat: fill,
+    // None are prepared: knex sends texts. Room for mysql2's 16,000 would cost each connection half a megabyte.
+    maxPreparedStatements: 1,
+    ...(ssl === undefined ? {} : { ssl }),
+  };
+};
+
+type RawClient = { acquireRawConnection(): Promise<unknown> };
+
+/** For ssl-mode=PREFERRED: a server that offers no TLS is connected to without. */
+const allowPlainText = (client: RawClient, address: MysqlAddress): void => {
+  const encrypted = client.acquireRawConnection.bind(client);
+  const plain = connectionOptions({ ...address, tls: { mode: 'DISABLED', caFile: undefined } });
+  const withoutTls = new Proxy(client, {
+    get: (target, name) => (name === 'connectionSettings' ? plain : Reflect.get(target, name)),
+  });
+  const unencrypted = client.acquireRawConnection.bind(withoutTls);
+  client.acquireRawConnection = () =>
+    encrypted().catch((error: unknown) => {
+      if (codeOf(error) !== 'HANDSHAKE_NO_SSL_SUPPORT') throw error;
+      return unencrypted();
+    });
+};
+
+/**
+ * A pool of at most `pool` connections to the database in `url`; it connects when first used.
+ * @throws MysqlAddressError for an address that cannot be used, or an ssl-ca file that cannot be read
+ */
 export const createMysql = (options: { url: string; pool: number }): Database => {
-  const url = new URL(options.url);
-  return knex({
+  const address = parseMysqlAddress(options.url);
+  const db = knex({
     client: 'mysql2',
-    connection: {
-      host: url.hostname,
-      port: Number(url.port || 3306),
-      user: decodeURIComponent(url.username),
-      password: decodeURIComponent(url.password),
-      database: url.pathname.slice(1),
-      timezone,
-      charset: 'utf8mb4',
-      connectTimeout: 3_000,
-      enableKeepAlive: true,
-      queryFormat: fill,
-      // None are prepared: knex sends texts. Room for mysql2's 16,000 would cost each connection half a megabyte.
-      maxPreparedStatements: 1,
-    },
+    connection: connectionOptions(address),
     pool: { min: 0, max: options.pool, afterCreate: prepare },
     acquireConnectionTimeout: 3_000,
     // knex prints connection errors by itself otherwise, with whatever they contain.
     log: { warn: nothing, error: nothing, debug: nothing, deprecate: nothing },
   });
+  if (address.tls.mode === 'PREFERRED') allowPlainText(db.client as RawClient, address);
+  return db;
 };
 
 /**

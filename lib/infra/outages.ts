@@ -13,6 +13,9 @@ const mysqlCodes = new Set([
   'ENOTFOUND',
   'EPIPE',
   'ETIMEDOUT',
+  // TLS that the server does not offer, or a certificate of its that is not accepted: no connection, no statement.
+  'HANDSHAKE_NO_SSL_SUPPORT',
+  'HANDSHAKE_SSL_ERROR',
   'PROTOCOL_CONNECTION_LOST',
   'PROTOCOL_ENQUEUE_AFTER_FATAL_ERROR',
   // The server ends, is full, or has ended a statement or connection of ours.

@@ -6,7 +6,16 @@ import { opsSettings } from './ops-settings.ts';
 import { providerSettings } from './provider-settings.ts';
 import { redact } from './redact.ts';
 import { type Infer, integer, oneOf, text } from './schema.ts';
-import { commaList, milliseconds, namedKeys, secret, setting, urls, usd } from './setting.ts';
+import {
+  commaList,
+  milliseconds,
+  mysqlUrl,
+  namedKeys,
+  secret,
+  setting,
+  urls,
+  usd,
+} from './setting.ts';
 
 /** Every setting there is. `docker/env.example` is compared with it by a test. */
 export const settings = {
@@ -29,8 +38,8 @@ export const settings = {
 
   mysqlUrl: secret(
     'MYSQL_URL',
-    urls(/mysql/, 'mysql://…').required(),
-    'MySQL 8.4 or 9, or MariaDB 10.11: mysql://user:password@host:3306/database.',
+    mysqlUrl().required(),
+    'MySQL 8.4 or 9, or MariaDB 10.11: mysql://user:password@host:3306/database. With ?ssl-mode= DISABLED (as without), PREFERRED, REQUIRED, VERIFY_CA or VERIFY_IDENTITY, and &ssl-ca= the PEM file of the authority.',
   ),
   mysqlPool: setting(
     'MYSQL_POOL',

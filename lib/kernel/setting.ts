@@ -1,6 +1,7 @@
 // What a setting is, and the forms that settings have.
 import Joi from 'joi';
 import { fromUsd } from './money.ts';
+import { MysqlAddressError, parseMysqlAddress } from './mysql-address.ts';
 import { integer, type Schema, text } from './schema.ts';
 import type { NamedKey } from './secrets.ts';
 
@@ -34,6 +35,20 @@ export const urls = (scheme: RegExp, example: string) =>
     new RegExp(`^(${scheme.source})://[^\\s,]+(,(${scheme.source})://[^\\s,]+)*,?$`),
     `one address or a comma list (${example})`,
   );
+
+/** The address of a MySQL server. */
+export const mysqlUrl = () =>
+  text()
+    .custom((value: string, helpers) => {
+      try {
+        parseMysqlAddress(value);
+        return value;
+      } catch (error) {
+        if (!(error instanceof MysqlAddressError)) throw error;
+        return helpers.error('mysql.address', { problem: error.message });
+      }
+    })
+    .messages({ 'mysql.address': '{{#problem}}' });
 
 /** None, one or several of `item` with commas between them. */
 export const commaList = ({ source }: RegExp) =>

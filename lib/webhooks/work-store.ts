@@ -29,35 +29,36 @@ export type Recorded = {
 const lookAgainMs = 15_000;
 export const keptMs = 30 * day;
 
-// Rows of deliveries and attempts are written out by hand: as parameters they cost several times more, and thousands
-// a second are added.
 const insert = `INSERT IGNORE INTO webhook_deliveries
-  (id, account_id, event_id, type, body, status, created_at, next_attempt_at, running_until) VALUES `;
+  (id, account_id, event_id, type, body, status, created_at, next_attempt_at, running_until) VALUES ?`;
 
 const insertAttempts = `INSERT IGNORE INTO webhook_attempts
-  (delivery_id, number, at, status, reason, duration_ms) VALUES `;
+  (delivery_id, number, at, status, reason, duration_ms) VALUES ?`;
 
-const idLiteral = (id: string): string =>
-  `X'${id.slice(0, 8)}${id.slice(9, 13)}${id.slice(14, 18)}${id.slice(19, 23)}${id.slice(24)}'`;
+type Bound = string | number | Buffer | null;
 
-const quote = /['\\]/g;
-const textLiteral = (text: string | null): string =>
-  text === null ? 'NULL' : `'${text.replace(quote, '\\$&')}'`;
-
-const placed = (place: Place, now: number): string => {
-  if (place.kind === 'leased') return `'pending',${now},${place.until},${place.until}`;
-  if (place.kind === 'due') return `'pending',${now},${now},NULL`;
-  return `'waiting',${now},${now + lookAgainMs},NULL`;
+const placed = (place: Place, now: number): Bound[] => {
+  if (place.kind === 'leased') return ['pending', now, place.until, place.until];
+  if (place.kind === 'due') return ['pending', now, now, null];
+  return ['waiting', now, now + lookAgainMs, null];
 };
 
-const deliveryLiteral = (row: NewDelivery, now: number): string => {
-  const ids = `${idLiteral(row.id)},${idLiteral(row.accountId)},X'${row.eventId}'`;
-  return `(${ids},${textLiteral(row.type)},${textLiteral(row.body)},${placed(row.place, now)})`;
-};
+const deliveryValues = (
+  { id, accountId, eventId, type, body, place }: NewDelivery,
+  now: number,
+) => [
+  idBytes(id),
+  idBytes(accountId),
+  Buffer.from(eventId, 'hex'),
+  type,
+  // As bytes it is bound at a quarter of the cost: nothing in it has to be escaped.
+  Buffer.from(body),
+  ...placed(place, now),
+];
 
-const attemptLiteral = ({ delivery, attempt }: Recorded): string => {
+const attemptValues = ({ delivery, attempt }: Recorded): Bound[] => {
   const { number, at, status, reason, durationMs } = attempt;
-  return `(${idLiteral(delivery.id)},${number},${at},${status},${textLiteral(reason)},${durationMs})`;
+  return [idBytes(delivery.id), number, at, status, reason, durationMs];
 };
 
 const park = `UPDATE webhook_deliveries SET status = 'waiting', running_until = NULL, manual = ?,
@@ -72,20 +73,20 @@ const hold = `UPDATE webhook_deliveries d JOIN accounts a ON a.id = d.account_id
 const delivered = `UPDATE webhook_deliveries
   SET status = IF(manual = 1, 'pending', 'delivered'), next_attempt_at = IF(manual = 1, ?, NULL),
   delivered_at = COALESCE(delivered_at, ?), attempts = attempts + 1, tries = tries + 1, running_until = NULL
-  WHERE id IN `;
+  WHERE id IN (?)`;
 
 // What was delivered once stays so, whatever becomes of a further attempt.
 const failed = `UPDATE webhook_deliveries
   SET status = IF(manual = 1, 'pending', IF(delivered_at IS NULL, 'failed', 'delivered')),
   next_attempt_at = IF(manual = 1, ?, NULL), attempts = attempts + 1, tries = tries + ?, running_until = NULL
-  WHERE id IN `;
+  WHERE id IN (?)`;
 
 /** Each has a time of its own: they are listed, so that all of them are one statement. */
-const again = (times: string): string => `UPDATE webhook_deliveries
+const again = (count: number): string => `UPDATE webhook_deliveries
   SET status = IF(manual = 1 OR delivered_at IS NULL, 'pending', 'delivered'),
-  next_attempt_at = IF(manual = 1, ?, IF(delivered_at IS NULL, CASE id ${times} END, NULL)),
+  next_attempt_at = IF(manual = 1, ?, IF(delivered_at IS NULL, CASE id ${'WHEN ? THEN ? '.repeat(count)}END, NULL)),
   attempts = attempts + 1, tries = tries + ?, running_until = NULL
-  WHERE id IN `;
+  WHERE id IN (?)`;
 
 const bytesOf = (rows: readonly { id: string }[]): Buffer[] => rows.map(({ id }) => idBytes(id));
 const bound = (value: unknown): string => value as string;
@@ -95,8 +96,8 @@ const adding = (db: Database) => ({
   add: async (rows: readonly NewDelivery[], now: number): Promise<ReadonlySet<string>> => {
     const ids = new Set(rows.map(({ id }) => id));
     if (rows.length === 0) return ids;
-    const values = rows.map((row) => deliveryLiteral(row, now)).join(',');
-    const [{ affectedRows }] = (await withLockRetry(() => db.raw(insert + values))) as [
+    const values = rows.map((row) => deliveryValues(row, now));
+    const [{ affectedRows }] = (await withLockRetry(() => db.raw(insert, [bound(values)]))) as [
       { affectedRows: number },
     ];
     if (affectedRows === rows.length) return ids;
@@ -180,26 +181,22 @@ const taking = (db: Database) => {
   };
 };
 
-const listed = (some: readonly Recorded[]): string =>
-  `(${some.map(({ delivery }) => idLiteral(delivery.id)).join(',')})`;
-
-const timesOf = (some: readonly Recorded[]): string =>
-  some
-    .map(({ delivery, to }) => `WHEN ${idLiteral(delivery.id)} THEN ${to.nextAttemptAt}`)
-    .join(' ');
+const timesOf = (some: readonly Recorded[]): (Buffer | number | null)[] =>
+  some.flatMap(({ delivery, to }) => [idBytes(delivery.id), to.nextAttemptAt]);
 
 const recording = (db: Database) => {
-  const write = async (sql: string, values: readonly number[] = []): Promise<void> => {
-    await withLockRetry(() => db.raw(sql, values));
+  const write = async (sql: string, values: readonly unknown[]): Promise<void> => {
+    await withLockRetry(() => db.raw(sql, values.map(bound)));
   };
 
   /** What leads to the same status, and counts alike, is one statement. */
   const writeSome = (some: readonly Recorded[], now: number): Promise<void> => {
     const [{ to, counted } = {}] = some;
     const tries = counted ? 1 : 0;
-    if (to?.status === 'delivered') return write(delivered + listed(some), [now, now]);
-    if (to?.status === 'failed') return write(failed + listed(some), [now, tries]);
-    return write(again(timesOf(some)) + listed(some), [now, tries]);
+    const ids = bytesOf(some.map(({ delivery }) => delivery));
+    if (to?.status === 'delivered') return write(delivered, [now, now, ids]);
+    if (to?.status === 'failed') return write(failed, [now, tries, ids]);
+    return write(again(some.length), [now, ...timesOf(some), tries, ids]);
   };
 
   return {
@@ -209,7 +206,7 @@ const recording = (db: Database) => {
      */
     record: async (all: readonly Recorded[], now: number): Promise<void> => {
       if (all.length === 0) return;
-      await write(insertAttempts + all.map(attemptLiteral).join(','));
+      await write(insertAttempts, [all.map(attemptValues)]);
       const kinds = Map.groupBy(all, ({ to, counted }) => `${to.status} ${counted}`);
       for (const some of kinds.values()) await writeSome(some, now);
     },

@@ -14,11 +14,12 @@ import { createSimulators } from '../simulators/server.ts';
 import { watchAnswers } from './checked-answers.ts';
 import { checkPublishes } from './checked-broker.ts';
 import { type Client, createClient } from './client.ts';
+import type { TestDatabase } from './databases.ts';
 import { createLine, type Line } from './line.ts';
 import { fund } from './money.ts';
 import { testUrl, uniqueName } from './names.ts';
 import { createPhone, type TestPhone } from './phones.ts';
-import { createMigratedDatabase } from './schema.ts';
+import { createMigratedDatabase, migrate } from './schema.ts';
 import { shared, testEnvironment } from './settings.ts';
 import { createVhost } from './vhosts.ts';
 
@@ -65,6 +66,8 @@ export type StackOptions = {
   workers?: string[];
   /** Another Redis than the test engines'; a comma list is a Cluster. */
   redisUrl?: string;
+  /** An empty database of another server than the test engines'; it is migrated, and left as it is. */
+  mysqlUrl?: string;
   /** The product reaches its engines over lines that the test can cut. */
   cuttable?: boolean;
 };
@@ -76,11 +79,16 @@ const passwordHash =
 
 const allWorkers = ['whatsapp', 'telegram', 'billing', 'analytics', 'webhook'];
 
+const migrated = async (url: string): Promise<Pick<TestDatabase, 'url' | 'drop'>> => {
+  await migrate(url);
+  return { url, drop: async () => undefined };
+};
+
 /** Starts everything in this process; `close` leaves nothing behind. */
 export const startStack = async (name: string, options: StackOptions = {}): Promise<Stack> => {
   const { clock = systemClock, log = silentLog } = options;
   const [database, vhost, sim] = await Promise.all([
-    createMigratedDatabase(name),
+    options.mysqlUrl === undefined ? createMigratedDatabase(name) : migrated(options.mysqlUrl),
     createVhost(name),
     createSimulators({ port: 0, apiUrl: 'http://127.0.0.1:9', ...shared }),
   ]);
