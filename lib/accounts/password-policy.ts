@@ -1,8 +1,8 @@
 // Which passwords are refused: the commonest ones, and those made of what everybody knows about the account.
 import { invalid } from '../kernel/errors.ts';
 
-/** How many of the commonest passwords count (reference 06 section 5). */
-const commonest = 10_000;
+/** Shorter ones are refused for their length before anything else is asked of them. */
+const shortest = 8;
 const product = 'tessera';
 /** Shorter words stand in too many good passwords. */
 const contextMin = 4;
@@ -13,7 +13,8 @@ let common: Promise<ReadonlySet<string>> | undefined;
 const loadCommon = async (): Promise<ReadonlySet<string>> => {
   const { dictionary } = await import('@zxcvbn-ts/language-common');
   const list = dictionary['passwords-common'] as unknown as string[];
-  return new Set(list.slice(0, commonest));
+  // All of them: the list was counted from leaked passwords, so what stands in it is what guessers try.
+  return new Set(list.filter((password) => password.length >= shortest));
 };
 
 export type PasswordContext = { email: string; company: string | null };
@@ -42,7 +43,10 @@ export const requireGoodPassword = async (
   common ??= loadCommon();
   const plain = password.toLowerCase();
   if ((await common).has(plain)) {
-    throw invalid({ field, issue: 'is one of the most common passwords; choose another' });
+    throw invalid({
+      field,
+      issue: 'is one of the most common passwords, known from leaks; choose another',
+    });
   }
   if (contextWords(context).some((word) => isAroundWord(plain, word))) {
     const issue = 'must be more than your address, your company or the name of this service';

@@ -124,3 +124,9 @@ test('the commonest passwords and words everybody knows of the account are refus
   t.false(await refused('пароль из многих слов'));
   t.false(await refused('aaaaaaab7 '), 'no rules of composition');
 });
+
+test('a password known from leaks is refused, however far down the list it stands', async (t) => {
+  for (const leaked of ['letmein123', 'Ronaldo123', '1q3e5t7u9o']) {
+    t.true(await refused(leaked), leaked);
+  }
+});
