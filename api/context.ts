@@ -9,6 +9,7 @@ import type { Mode } from '../lib/messages/rules.ts';
 import type { Lines } from '../lib/pulse/lines.ts';
 import { countAnswer, type Metrics } from '../lib/pulse/metrics.ts';
 import { answerError, type Context, toServiceError } from './envelope.ts';
+import { commonHeaders, transportHeaders } from './headers.ts';
 
 export type RequestState = {
   requestId: string;
@@ -99,8 +100,8 @@ export const requestContext =
     ctx.state.requestId = requestIdOf(ctx.get('X-Request-Id'));
     ctx.state.route = 'none';
     ctx.set('X-Request-Id', ctx.state.requestId);
-    ctx.set('Cache-Control', 'no-store');
-    ctx.set('X-Content-Type-Options', 'nosniff');
+    ctx.set(commonHeaders);
+    if (ctx.secure) ctx.set(transportHeaders);
     activity.requests++;
     // A caller's trace is named in the log even when it is not continued.
     let traceId = traceIdOf(ctx.get('traceparent'));

@@ -7,6 +7,7 @@ import { countAnswer } from '../lib/pulse/metrics.ts';
 import { maxJsonBytes } from './body.ts';
 import { requestIdOf } from './context.ts';
 import { errorBody } from './envelope.ts';
+import { commonHeaders } from './headers.ts';
 import type { Route } from './route.ts';
 
 type Handle = (request: IncomingMessage, response: ServerResponse) => unknown;
@@ -39,8 +40,9 @@ const turnAway = (
   const body = errorBody(error, requestId);
   const { status } = errorCatalogue[error.code];
   response.writeHead(status, {
-    ...{ 'X-Request-Id': requestId, 'Cache-Control': 'no-store' },
-    ...{ 'X-Content-Type-Options': 'nosniff', 'Content-Type': 'application/json; charset=utf-8' },
+    ...commonHeaders,
+    'X-Request-Id': requestId,
+    'Content-Type': 'application/json; charset=utf-8',
     'Retry-After': String(error.extras.retry_after_seconds),
     'Content-Length': Buffer.byteLength(body),
   });

@@ -17,6 +17,7 @@ import {
 } from '../lib/kernel/errors.ts';
 import { newId } from '../lib/kernel/ids.ts';
 import { errorBody } from './envelope.ts';
+import { commonHeaders } from './headers.ts';
 
 export type Listening = {
   port: number;
@@ -61,7 +62,8 @@ const refusalText = (error: ServiceError): string => {
   const body = errorBody(error, requestId);
   return [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-    ...['Connection: close', 'Cache-Control: no-store', 'X-Content-Type-Options: nosniff'],
+    ...Object.entries(commonHeaders).map(([name, value]) => `${name}: ${value}`),
+    'Connection: close',
     ...[`X-Request-Id: ${requestId}`, 'Content-Type: application/json; charset=utf-8'],
     `Content-Length: ${Buffer.byteLength(body)}`,
     `\r\n${body}`,

@@ -114,6 +114,11 @@ test('what Node refuses by itself has the envelope, too', async (t) => {
       `POST / HTTP/1.1\r\n${host}Content-Length: 1\r\nContent-Length: 2\r\n\r\n`,
       'request',
     ],
+    [
+      'a length beside chunks',
+      `POST / HTTP/1.1\r\n${host}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+      'request',
+    ],
   ] as const) {
     const { status, head, error } = await say(t, door.port, bytes);
     t.is(status, 400, what);
@@ -121,6 +126,7 @@ test('what Node refuses by itself has the envelope, too', async (t) => {
     t.is(error.details[0]?.field, field, what);
     t.true(head.includes(`X-Request-Id: ${error.request_id}`), what);
     t.regex(head, /Content-Type: application\/json/, what);
+    t.regex(head, /Content-Security-Policy: default-src 'none';/, what);
   }
   const tunnel = await say(t, door.port, `CONNECT here:443 HTTP/1.1\r\n${host}\r\n`);
   t.is(tunnel.error.code, 'METHOD_NOT_ALLOWED');

@@ -6,6 +6,7 @@ import { exampleUrl } from '../../api/docs/page.ts';
 import { type File, renderSite } from '../../api/docs/render.ts';
 import { answerFile } from '../../api/docs/serve.ts';
 import { createSite } from '../../api/docs/site.ts';
+import { listen } from '../../api/listen.ts';
 import { type Stack, startStack } from '../support/stack.ts';
 import { facts, pages, visited } from './facts.ts';
 
@@ -209,4 +210,43 @@ test('the OpenAPI document is cached in the same way', async (t) => {
   t.is(answer.headers.get('content-encoding'), 'gzip');
   const etag = answer.headers.get('etag') ?? '';
   t.is((await get('/openapi.json', { 'if-none-match': etag })).status, 304);
+});
+
+test('an answer of the API is nothing a browser keeps, guesses at, renders, runs or frames', async (t) => {
+  const answers = {
+    data: await get('/health'),
+    error: await get('/v1/clients/me'),
+    nothing: await get('/nothing'),
+  };
+  for (const [what, { headers }] of Object.entries(answers)) {
+    t.is(headers.get('cache-control'), 'no-store', what);
+    t.is(headers.get('x-content-type-options'), 'nosniff', what);
+    t.is(headers.get('referrer-policy'), 'no-referrer', what);
+    t.is(headers.get('content-type'), 'application/json; charset=utf-8', what);
+    const policy = headers.get('content-security-policy') ?? '';
+    for (const rule of ["default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'"]) {
+      t.true(policy.includes(rule), `${what}: ${rule}`);
+    }
+    t.is(headers.get('access-control-allow-origin'), null, what);
+    t.is(headers.get('set-cookie'), null, what);
+  }
+});
+
+test('over TLS every answer asks for TLS for a year; over plain HTTP none does', async (t) => {
+  const listening = await listen({
+    ...stack.api,
+    config: { ...stack.config, trustedProxies: 1 },
+  });
+  t.teardown(listening.close);
+  for (const path of ['/health', '/docs', '/docs/nothing', '/v1/clients/me']) {
+    const ask = (scheme: string) =>
+      fetch(`http://127.0.0.1:${listening.port}${path}`, {
+        headers: { 'x-forwarded-proto': scheme },
+      });
+    const found = (await ask('https')).headers.get('strict-transport-security');
+    t.is(found, 'max-age=31536000; includeSubDomains', path);
+    t.is((await ask('http')).headers.get('strict-transport-security'), null, path);
+    const plain = await get(path, { 'x-forwarded-proto': 'https' });
+    t.is(plain.headers.get('strict-transport-security'), null, `${path}: nobody vouches for it`);
+  }
 });
