@@ -12,6 +12,7 @@ import { createTrail } from './ops/audit.ts';
 import { createAuditStore } from './ops/audit-store.ts';
 import { createSharedQuality } from './ops/channels.ts';
 import { createFigureBoard } from './ops/figures.ts';
+import { createLogoutStore } from './ops/logout-store.ts';
 import { createLookupStore } from './ops/lookup-store.ts';
 import { createRingStore } from './ops/ring-store.ts';
 import { createRuns } from './ops/runs.ts';
@@ -59,7 +60,7 @@ const openGuard = (house: House) => {
 /** The ops process. */
 export const createOpsApp = async (options: AppOptions) => {
   const house = await openHouse(options);
-  const { redis, db, config, log } = house;
+  const { redis, db, config, clock, log } = house;
   const brokerView = openBrokerView(house);
   const { http, management, sharedQuality } = openProviderView(house);
   const guard = openGuard(house);
@@ -82,6 +83,7 @@ export const createOpsApp = async (options: AppOptions) => {
     ...house,
     ...{ version, letters, ring, audit, trail, runs, figures, management, sharedQuality, guard },
     lookup: createLookupStore(db),
+    logouts: createLogoutStore(redis, config.keyPrefix, clock),
     health: createHealth(house),
     close: async () => {
       guard.stop();

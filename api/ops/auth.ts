@@ -2,14 +2,17 @@
 import type { Context as KoaContext, Middleware, Next } from 'koa';
 import type { Clock } from '../../lib/kernel/clock.ts';
 import { ServiceError } from '../../lib/kernel/errors.ts';
+import type { Log } from '../../lib/kernel/log.ts';
 import { equalInConstantTime } from '../../lib/kernel/secrets.ts';
+import type { LogoutStore } from '../../lib/ops/logout-store.ts';
 import { readRawBody } from '../body.ts';
 import type { Context } from '../envelope.ts';
+import { cookieNameOf } from './cookies.ts';
 import { loginPage } from './login-page.ts';
-import { csrfOf, readSession } from './session.ts';
+import { csrfOf, type OpsSession, readSession } from './session.ts';
 import { askedPage } from './way-back.ts';
 
-export const cookieName = 'tessera_ops';
+const cookieName = 'tessera_ops';
 export const loginPath = '/ops/login';
 
 /** Somebody who passed; `csrf` is what the forms of a browser must carry, undefined for a bearer. */
@@ -21,7 +24,10 @@ const actorPattern = /^[\p{L}\p{M}\p{N}_ .@+-]{1,60}$/u;
 export const readActor = (name: unknown): string | undefined =>
   typeof name === 'string' && actorPattern.test(name.trim()) ? name.trim() : undefined;
 
-export type AuthDeps = { token: string; clock: Clock };
+export type AuthDeps = { token: string; clock: Clock; log: Log; logouts: LogoutStore };
+
+/** Name of the cookie that holds the session of this request's browser. */
+export const sessionCookieOf = (ctx: KoaContext): string => cookieNameOf(cookieName, ctx.secure);
 
 const byBearer = ({ token }: AuthDeps, ctx: KoaContext): OpsCaller | undefined => {
   const [, given = ''] = /^Bearer (\S+)$/i.exec(ctx.get('Authorization')) ?? [];
@@ -29,11 +35,21 @@ const byBearer = ({ token }: AuthDeps, ctx: KoaContext): OpsCaller | undefined =
   return { actor: readActor(ctx.get('X-Ops-Actor')) ?? 'token', csrf: undefined };
 };
 
-const byCookie = ({ token, clock }: AuthDeps, ctx: KoaContext): OpsCaller | undefined => {
-  const cookie = ctx.cookies.get(cookieName);
+/** The session of a browser that has not logged out, with the cookie that holds it. */
+export const openSessionOf = async (
+  { token, clock, logouts }: AuthDeps,
+  ctx: KoaContext,
+): Promise<{ session: OpsSession; cookie: string } | undefined> => {
+  const cookie = ctx.cookies.get(sessionCookieOf(ctx));
   if (cookie === undefined) return undefined;
   const session = readSession(token, cookie, { now: clock.now(), equal: equalInConstantTime });
-  return session && { actor: session.actor, csrf: csrfOf(token, cookie) };
+  if (session === undefined || (await logouts.isEnded(cookie))) return undefined;
+  return { session, cookie };
+};
+
+const byCookie = async (deps: AuthDeps, ctx: KoaContext): Promise<OpsCaller | undefined> => {
+  const open = await openSessionOf(deps, ctx);
+  return open && { actor: open.session.actor, csrf: csrfOf(deps.token, open.cookie) };
 };
 
 const isForm = (ctx: KoaContext): boolean => Boolean(ctx.is('urlencoded'));
@@ -85,13 +101,22 @@ const requireOwnPage = async (ctx: KoaContext, csrf: string): Promise<void> => {
   throw new ServiceError('REAUTH_REQUIRED', {}, { message });
 };
 
+/** The log line of an operator's credential that was not correct. */
+export const noteRefused = ({ log }: AuthDeps, ctx: KoaContext, by: 'form' | 'bearer'): void => {
+  log.warn({ source: ctx.ip, by, request_id: ctx.state.requestId }, 'operator refused');
+};
+
 /** The outermost layer behind the log: nothing is looked up, not even a path, for who does not pass. */
 export const requireOps =
   (deps: AuthDeps): Middleware =>
   async (ctx: KoaContext, next: Next) => {
     if (ctx.path === loginPath && ctx.method === 'POST') return next();
-    const caller = byBearer(deps, ctx) ?? byCookie(deps, ctx);
-    if (!caller) return answerUnauthorized(ctx as unknown as Context);
+    const caller = byBearer(deps, ctx) ?? (await byCookie(deps, ctx));
+    if (!caller) {
+      // A call without any credential is a browser that has not logged in yet.
+      if (ctx.get('Authorization') !== '') noteRefused(deps, ctx, 'bearer');
+      return answerUnauthorized(ctx as unknown as Context);
+    }
     if (caller.csrf !== undefined) await requireOwnPage(ctx, caller.csrf);
     ctx.state.caller = caller;
     return next();

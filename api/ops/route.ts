@@ -45,6 +45,8 @@ export type OpsTextRoute = Shared & {
       caller: OpsCaller;
       path: string;
       requestId: string;
+      /** Whether the request came over TLS. */
+      secure: boolean;
     },
   ): Promise<{
     status?: number;
@@ -65,6 +67,8 @@ export type OpsFormRoute = Shared & {
       params: Record<string, string>;
       caller: OpsCaller;
       requestId: string;
+      /** Whether the request came over TLS. */
+      secure: boolean;
     },
   ): Promise<{ to: string; headers: Record<string, string> }>;
 };

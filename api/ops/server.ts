@@ -14,7 +14,7 @@ import type { OpsFormRoute, OpsJsonRoute, OpsRoute, OpsTextRoute } from './route
 // Pages are ours alone: no script, style, frame or form from or to anywhere else.
 const pageHeaders = {
   'Content-Security-Policy':
-    "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'; form-action 'self'; base-uri 'none'",
+    "default-src 'self'; object-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'; form-action 'self'; base-uri 'none'",
   // Without any referrer browsers would not say either where a form comes from.
   'Referrer-Policy': 'same-origin',
   'X-Frame-Options': 'DENY',
@@ -41,6 +41,7 @@ const serveText = (app: OpsApp, route: OpsTextRoute) => async (ctx: Context) => 
   const answer = await route.respond(app, {
     ...{ query, params: paramsOf(ctx), headers: ctx.headers },
     ...{ caller: callerOf(ctx), path: ctx.path, requestId: ctx.state.requestId },
+    secure: ctx.secure,
   });
   ctx.status = answer.status ?? 200;
   ctx.type = answer.type;
@@ -51,6 +52,7 @@ const serveText = (app: OpsApp, route: OpsTextRoute) => async (ctx: Context) => 
 const serveForm = (app: OpsApp, route: OpsFormRoute) => async (ctx: Context) => {
   const { to, headers } = await route.submit(app, {
     ...{ form: await readForm(ctx as never), params: paramsOf(ctx) },
+    secure: ctx.secure,
     ...{ caller: callerOf(ctx), requestId: ctx.state.requestId },
   });
   ctx.set(headers);
@@ -83,7 +85,8 @@ export const createOpsServer = (app: OpsApp, routes: readonly OpsRoute[]): Koa<R
   // Whether TLS ended at a proxy, and under which name, is believed as the API believes addresses.
   const koa = new Koa<RequestState>({ proxy: app.config.trustedProxies > 0 });
   koa.silent = true;
-  const auth = { token: app.config.opsToken, clock: app.clock };
+  const { clock, log, logouts } = app;
+  const auth = { token: app.config.opsToken, clock, log, logouts };
   koa.use(requestContext(app));
   koa.use((ctx, next) => {
     ctx.set(pageHeaders);

@@ -3,6 +3,7 @@ import test from 'ava';
 import { opsRoutes } from '../../api/ops/routes.ts';
 import { csrfOf, makeSession, readSession, sessionMs } from '../../api/ops/session.ts';
 import { routes } from '../../api/routes.ts';
+import { silentLog } from '../../lib/kernel/log.ts';
 import { type Ops, startOps } from '../support/ops.ts';
 import { opsToken } from '../support/settings.ts';
 import { type Stack, startStack } from '../support/stack.ts';
@@ -142,7 +143,8 @@ test('behind a proxy that is believed the cookie is Secure and the name is the p
   t.notRegex((await login(behind, {})).headers.get('set-cookie') ?? '', /; secure/i);
 
   const [cookie = ''] = given.split(';');
-  const { csrf } = (await behind.call('/ops/api/session', { headers: { cookie } })).data;
+  const own = { headers: { ...tls, cookie } };
+  const { csrf } = (await behind.call('/ops/api/session', own)).data;
   const write = (to: Ops, more: Record<string, string>) =>
     to.call('/ops/channels/pause', {
       method: 'POST',
@@ -150,7 +152,10 @@ test('behind a proxy that is believed the cookie is Secure and the name is the p
     });
   t.is((await write(behind, tls)).status, 303);
   t.is((await write(behind, { ...tls, origin: 'https://evil.example' })).status, 403);
-  const refused = await write(ops, tls);
+  // The name under which a listener that believes no proxy reads it.
+  const bare = { cookie: cookie.replace('__Host-', '') };
+  const unnamed = await ops.call('/ops/api/session', { headers: bare });
+  const refused = await write(ops, { ...tls, ...bare, 'x-csrf-token': unnamed.data.csrf });
   t.is(refused.status, 403);
   t.true(refused.error.message?.includes('a proxy in front must pass Host on'));
 });
@@ -207,4 +212,71 @@ test('the processes are there with what they do', async (t) => {
     'workers',
   ]);
   for (const one of items) t.like(one, { state: 'alive', pid: process.pid });
+});
+
+test('a session that was logged out opens nothing, also at another process', async (t) => {
+  const other = await startOps(stack);
+  t.teardown(other.close);
+  const cookie = await logIn();
+  const ask = (at: Ops) => at.call('/ops/api/session', { headers: { cookie } });
+  const { csrf } = (await ask(ops)).data;
+  t.is((await ask(other)).status, 200);
+  const headers = { cookie, 'x-csrf-token': csrf };
+  const out = await ops.call('/ops/logout', { method: 'POST', headers });
+  t.is(out.headers.get('clear-site-data'), '"cache", "storage"');
+  t.is((await ask(ops)).status, 401);
+  t.is((await ask(other)).status, 401);
+});
+
+test('over TLS cookies are bound to their host, and every answer asks for TLS', async (t) => {
+  const behind = await startOps(stack, { trustedProxies: 1 });
+  t.teardown(behind.close);
+  const tls = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'ops.example' };
+  const sent = form({ actor: 'Ada', token: opsToken });
+  const given = await behind.call('/ops/login', { ...sent, headers: { ...sent.headers, ...tls } });
+  t.is(given.headers.get('strict-transport-security'), 'max-age=31536000; includeSubDomains');
+  const [cookie = ''] = (given.headers.get('set-cookie') ?? '').split(';');
+  t.regex(cookie, /^__Host-tessera_ops=/);
+  const session = (name: string, headers: Record<string, string>) =>
+    behind.call('/ops/api/session', { headers: { cookie: name, ...headers } });
+  t.is((await session(cookie, tls)).status, 200);
+  t.is((await session(cookie.replace('__Host-', ''), tls)).status, 401);
+  const { csrf } = (await session(cookie, tls)).data;
+  const fields = form({ csrf });
+  const headers = { ...fields.headers, ...tls, cookie };
+  const said = await behind.call('/ops/switches/books', { ...fields, headers });
+  const word = said.headers.get('set-cookie') ?? '';
+  t.regex(word, /^__Host-tessera_said=.*; Path=\/;.*; Secure$/);
+  t.is((await ops.get('/ops/api/session')).headers.get('strict-transport-security'), null);
+});
+
+test('pages load nothing from elsewhere, run no plug-in and stand in no frame', async (t) => {
+  const { headers } = await ops.call('/ops', { headers: { accept: 'text/html' } });
+  const policy = headers.get('content-security-policy') ?? '';
+  for (const rule of ["default-src 'self'", "object-src 'none'", "base-uri 'none'"]) {
+    t.true(policy.includes(rule), rule);
+  }
+  t.true(policy.includes("frame-ancestors 'none'") && policy.includes("form-action 'self'"));
+});
+
+test('logins of operators are in the log, with their source, and no token is', async (t) => {
+  const lines: { fields: Record<string, unknown>; message: string }[] = [];
+  const note = (fields: Record<string, unknown>, message: string) =>
+    void lines.push({ fields, message });
+  const log = { ...silentLog, info: note, warn: note };
+  const logged = await startOps(stack, {}, log);
+  t.teardown(logged.close);
+  await logged.call('/ops/login', form({ actor: 'Ada', token: 'a wrong token' }));
+  await logged.call('/ops/api/session', { headers: { authorization: 'Bearer another wrong' } });
+  await logged.call('/ops/login', form({ actor: 'Ada', token: opsToken }));
+  const about = lines.filter(({ message }) => message.startsWith('operator'));
+  t.deepEqual(
+    about.map(({ fields: { actor, by, source }, message }) => ({ message, actor, by, source })),
+    [
+      { message: 'operator refused', actor: undefined, by: 'form', source: '127.0.0.1' },
+      { message: 'operator refused', actor: undefined, by: 'bearer', source: '127.0.0.1' },
+      { message: 'operator logged in', actor: 'Ada', by: undefined, source: '127.0.0.1' },
+    ],
+  );
+  t.notRegex(JSON.stringify(lines), /wrong|test-ops-token/);
 });

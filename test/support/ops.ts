@@ -1,6 +1,6 @@
 // The ops listener of a stack under test, and a client that holds its token.
 import { listenOps } from '../../api/ops/listen.ts';
-import { silentLog } from '../../lib/kernel/log.ts';
+import { type Log, silentLog } from '../../lib/kernel/log.ts';
 import { createOpsApp, type OpsApp } from '../../lib/ops-app.ts';
 import { opsToken } from './settings.ts';
 import type { Stack } from './stack.ts';
@@ -35,10 +35,11 @@ const parse = (text: string): { data?: unknown; error?: OpsAnswer['error'] } => 
 export const startOps = async (
   stack: Pick<Stack, 'config'> & { api: Pick<Stack['api'], 'clock'> },
   settings: Partial<OpsApp['config']> = {},
+  log: Log = silentLog,
 ): Promise<Ops> => {
   const { clock } = stack.api;
   const config = { ...stack.config, ...settings };
-  const app = await createOpsApp({ config, log: silentLog, processName: 'ops', clock });
+  const app = await createOpsApp({ config, log, processName: 'ops', clock });
   const listening = await listenOps(app);
   const url = `http://127.0.0.1:${listening.port}`;
   const call: Ops['call'] = async (path, init = {}) => {

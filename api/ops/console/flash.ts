@@ -1,4 +1,5 @@
 // What came of a form, carried in a cookie to the one page it is for, which reads it once.
+import { cookieNameOf } from '../cookies.ts';
 
 /** `fields` names the fields that are wrong. */
 export type Flash = { tone: 'done' | 'failed'; text: string; fields?: readonly string[] };
@@ -10,19 +11,32 @@ const longest = 800;
 
 const pathOf = (address: string): string => URL.parse(address, 'http://ops')?.pathname ?? '';
 
-/** The cookie that brings `flash` to the page at `to`. */
-export const flashCookie = ({ tone, text, fields = [] }: Flash, to: string): string => {
+const cookie = (value: string, seconds: number, secure: boolean): string =>
+  [
+    `${cookieNameOf(name, secure)}=${value}`,
+    `Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Strict`,
+    ...(secure ? ['Secure'] : []),
+  ].join('; ');
+
+/** The cookie that brings `flash` to the page at `to`; `secure` says whether that goes over TLS. */
+export const flashCookie = (flash: Flash, to: string, secure: boolean): string => {
+  const { tone, text, fields = [] } = flash;
   const said = { to: pathOf(to), tone, text: text.slice(0, longest), fields: fields.slice(0, 10) };
   const value = Buffer.from(JSON.stringify(said));
-  return `${name}=${value.toString('base64url')}; Path=/ops; Max-Age=${shownSeconds}; HttpOnly; SameSite=Strict`;
+  return cookie(value.toString('base64url'), shownSeconds, secure);
 };
 
 /** The cookie that forgets it. */
-export const noFlashCookie = `${name}=; Path=/ops; Max-Age=0; HttpOnly; SameSite=Strict`;
+export const noFlashCookie = (secure: boolean): string => cookie('', 0, secure);
 
 /** What the Cookie header brings to the page at `path`; whatever is not ours, or for another page, is nothing. */
-export const readFlash = (cookies: string | undefined, path: string): Flash | undefined => {
-  const [, value] = new RegExp(`(?:^|; )${name}=([\\w-]+)`).exec(cookies ?? '') ?? [];
+export const readFlash = (
+  cookies: string | undefined,
+  path: string,
+  secure: boolean,
+): Flash | undefined => {
+  const named = cookieNameOf(name, secure);
+  const [, value] = new RegExp(`(?:^|; )${named}=([\\w-]+)`).exec(cookies ?? '') ?? [];
   if (value === undefined) return undefined;
   try {
     const said = JSON.parse(Buffer.from(value, 'base64url').toString('utf8')) as Flash & {

@@ -97,10 +97,10 @@ export const opsPage = (page: Page): OpsTextRoute =>
     path: page.path,
     summary: `The page "${page.title}" of the console.`,
     respond: async (app, request) => {
-      const { headers, caller, requestId } = request;
+      const { headers, caller, requestId, secure } = request;
       // A page that refreshes itself by script lets the word be for whoever opens it.
       const refreshes = headers['x-live'] !== undefined;
-      const flash = refreshes ? undefined : readFlash(headers.cookie, request.path);
+      const flash = refreshes ? undefined : readFlash(headers.cookie, request.path, secure);
       const [{ status, ...shown }, around] = await Promise.all([
         made(page, visitOf(app, request), requestId),
         lookAround(app),
@@ -113,7 +113,7 @@ export const opsPage = (page: Page): OpsTextRoute =>
         ...{ status, type: 'text/html; charset=utf-8' },
         body: zipped ? await zip(text, { level: 3 }) : text,
         headers: {
-          ...(flash ? { 'Set-Cookie': noFlashCookie } : {}),
+          ...(flash ? { 'Set-Cookie': noFlashCookie(secure) } : {}),
           ...(zipped ? { 'Content-Encoding': 'gzip' } : {}),
           Vary: 'Accept-Encoding',
         },
@@ -136,7 +136,7 @@ export type Form = {
 export const consoleForm = (definition: Form): OpsFormRoute =>
   opsForm({
     ...{ path: definition.path, summary: definition.summary },
-    submit: async (app, { form, params, caller, requestId }) => {
+    submit: async (app, { form, params, caller, requestId, secure }) => {
       const query = new URLSearchParams();
       const visit = visitOf(app, { caller, params, query, requestId });
       let flash: Flash | undefined;
@@ -150,7 +150,7 @@ export const consoleForm = (definition: Form): OpsFormRoute =>
         const text = sentenceOf(app, requestId, error);
         flash = { tone: 'failed', text, fields: wrongFields(error) };
       }
-      return { to, headers: flash ? { 'Set-Cookie': flashCookie(flash, to) } : {} };
+      return { to, headers: flash ? { 'Set-Cookie': flashCookie(flash, to, secure) } : {} };
     },
   });
 
