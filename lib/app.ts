@@ -10,7 +10,7 @@ import { templateTtlSeconds } from './connections/rules.ts';
 import { timeTelegram, timeWebhooks, timeWhatsapp } from './counting.ts';
 import { createHealth } from './health.ts';
 import { type AppOptions, type House, openHouse } from './house.ts';
-import { parseRange } from './infra/addresses.ts';
+import { type AddressRules, parseRange } from './infra/addresses.ts';
 import { createHttp, type Http } from './infra/http.ts';
 import { createOutbound } from './infra/outbound.ts';
 import { mostInHand } from './infra/queue/consumer.ts';
@@ -129,6 +129,7 @@ export const createApiApp = async (options: AppOptions) => {
     ...entrance,
     ...managing,
     version,
+    webhookRules: webhookRules(config),
     recovery,
     statuses,
     keyUses,
@@ -154,16 +155,15 @@ export type ApiApp = Awaited<ReturnType<typeof createApiApp>>;
 
 const partsOf = (list: string): string[] => list.split(',').filter(Boolean);
 
+const webhookRules = (config: Config): AddressRules => ({
+  open: config.webhookAllowedHosts,
+  ports: new Set(partsOf(config.webhookPorts).map(Number)),
+  denied: partsOf(config.webhookDenied).map(parseRange),
+});
+
 /** Calls to addresses that customers gave us. */
 const openOutbound = (config: Config) =>
-  createOutbound({
-    allowed: new Set(partsOf(config.webhookAllowedHosts.toLowerCase())),
-    rules: {
-      ports: new Set(partsOf(config.webhookPorts).map(Number)),
-      denied: partsOf(config.webhookDenied).map(parseRange),
-    },
-    deadlineMs: config.webhookTimeoutMs,
-  });
+  createOutbound({ rules: webhookRules(config), deadlineMs: config.webhookTimeoutMs });
 
 /** The providers, timed. */
 const openChannels = (house: House, whatsappHttp: Http, telegramHttp: Http) => ({

@@ -147,8 +147,8 @@ const resultOf = (result: OutboundResult): string =>
 /** Times attempts to deliver webhooks. */
 export const timeWebhooks = (metrics: Metrics, outbound: Outbound): Outbound => ({
   ...outbound,
-  post: (url, headers, body) =>
-    outbound.post(url, headers, body).then((result) => {
+  post: (call) =>
+    outbound.post(call).then((result) => {
       metrics.webhooks.observe(result.durationMs, resultOf(result));
       return result;
     }),

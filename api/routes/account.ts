@@ -73,7 +73,9 @@ const settingsShape = () =>
           .max(2048)
           .pattern(/^https:\/\/\S+$/)
           .messages({ 'string.pattern.base': 'must begin with https:// and hold no whitespace' }),
-      ).description('Where events go; null: nowhere.'),
+      ).description(
+        'Where events go; null: nowhere. An https address of a public host; private addresses and names of private networks are refused.',
+      ),
     ),
     spend_cap_hourly: optional(
       nullable(decimal().min(0).max(1_000_000).precision(6)).description(

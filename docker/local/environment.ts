@@ -27,7 +27,7 @@ const addresses = (doors: Doors, engines: Engines): Record<string, string> => ({
   TELEGRAM_BASE_URL: local(doors.sim, '/telegram'),
   STRIPE_BASE_URL: local(doors.sim),
   // The demo account's webhooks go to the receiver beside the simulated phones, and nowhere else on this machine.
-  WEBHOOK_ALLOWED_HOSTS: `127.0.0.1:${doors.sim}`,
+  WEBHOOK_ALLOWED_HOSTS: `127.0.0.1:${doors.sim}=*`,
 });
 
 const secrets = ({ secret }: State): Record<string, string> => ({
@@ -82,8 +82,11 @@ export const buildEnvironment = (given: {
   const all = addresses(doors, engines);
   const { WHATSAPP_BASE_URL, TELEGRAM_BASE_URL, STRIPE_BASE_URL, ...more } = all;
   const { WEBHOOK_ALLOWED_HOSTS, ...fixed } = more;
+  // Beside the real WhatsApp no host is open to every account.
+  const simulated = !own.WHATSAPP_BASE_URL?.startsWith('https:');
   return {
-    ...{ WHATSAPP_BASE_URL, TELEGRAM_BASE_URL, STRIPE_BASE_URL, WEBHOOK_ALLOWED_HOSTS },
+    ...{ WHATSAPP_BASE_URL, TELEGRAM_BASE_URL, STRIPE_BASE_URL },
+    ...(simulated ? { WEBHOOK_ALLOWED_HOSTS } : {}),
     ...standards(),
     ...secrets(state),
     ...providers(state),

@@ -1,6 +1,7 @@
 // Which addresses may be called on somebody else's word: public ones, and those an operator has named.
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { isOpenTo, type OpenHosts } from '../kernel/open-hosts.ts';
 
 /** The address is written as one that is not called. Thrown before any connection is attempted. */
 export class BlockedAddress extends Error {
@@ -67,47 +68,79 @@ export const isMetadata = (text: string): boolean => {
   return address === undefined || metadata.some((range) => isIn(address, range));
 };
 
-/** `host` or `host:port` names, in lower case. */
-export type Allowed = ReadonlySet<string>;
-
+/** Where calls on somebody else's word may go. */
 export type AddressRules = {
+  /** Hosts that are called for some accounts although they are not public. */
+  open: OpenHosts;
   /** Public addresses that are not called either: our own, and what an operator adds. */
   denied?: readonly Range[];
   /** Ports that may be called; none named: all. */
   ports?: ReadonlySet<number>;
 };
 
-export const isAllowed = (allowed: Allowed, { hostname, host }: URL): boolean =>
-  allowed.has(hostname.toLowerCase()) || allowed.has(host.toLowerCase());
+/**
+ * Endings of names that lead into the network they are asked in, or nowhere: RFC 6761 and 6762 (localhost, local and the
+ * private ones of its appendix G), RFC 8375 (home.arpa), ICANN's internal, and the services of a Kubernetes cluster.
+ */
+export const localEndings = [
+  ...['local', 'localhost', 'internal', 'intranet', 'private', 'corp', 'home', 'lan'],
+  ...['home.arpa', 'svc'],
+];
 
-/** Names that lead into the network they are asked in, or into nobody's. */
-const localName = /^[^.]+$|\.$|\.(local|localhost|internal|intranet|lan|home\.arpa)$/i;
+/** Also names without a dot, and names with a dot at their end, which another way of writing would hide. */
+const localName = new RegExp(
+  `^[^.]+$|\\.$|\\.(${localEndings.join('|').replace('.', '\\.')})$`,
+  'i',
+);
 
 const httpsPort = 443;
 
-const requireForm = (url: URL, { ports }: AddressRules): void => {
-  if (url.protocol !== 'https:') throw new UnusableUrl('only https is called');
+/** Why a URL is not called; `issue` goes on behind its name, for whoever wrote it. */
+export type Refusal = { code: 'BLOCKED_ADDRESS' | 'ERR_INVALID_URL'; issue: string };
+
+const blocked = (issue: string): Refusal => ({ code: 'BLOCKED_ADDRESS', issue });
+const unusable = (issue: string): Refusal => ({ code: 'ERR_INVALID_URL', issue });
+
+const refusalOfForm = (url: URL, { ports }: AddressRules): Refusal | undefined => {
+  if (url.protocol !== 'https:') return unusable('must be an https address');
   const port = Number(url.port || httpsPort);
-  if (ports && ports.size > 0 && !ports.has(port)) {
-    throw new UnusableUrl(`port ${port} is not called`);
-  }
+  if (!ports || ports.size === 0 || ports.has(port)) return undefined;
+  return unusable(`names port ${port}; allowed are ${[...ports].join(', ')}`);
 };
 
 /**
- * Refuses a URL that is not to be called as it is written. What its name leads to is checked where the connection is
- * made. Hosts in `allowed` skip everything but the metadata services.
- * @throws BlockedAddress, or an error with the code ERR_INVALID_URL
+ * Why a URL is not to be called for an account as it is written; undefined when it may be. What its name leads to is
+ * checked where the connection is made. Hosts that are open to the account skip everything but the metadata services.
  */
-export const requireCallable = (url: URL, allowed: Allowed, rules: AddressRules = {}): void => {
+export const refusalOf = (
+  url: URL,
+  accountId: string,
+  rules: AddressRules,
+): Refusal | undefined => {
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const literal = isIP(host) !== 0;
-  if (url.username || url.password) throw new UnusableUrl('a URL with a user name or password');
-  if (isAllowed(allowed, url)) {
-    if (literal && isMetadata(host)) throw new BlockedAddress('a metadata service');
-    return;
+  if (host === '' || url.username || url.password) {
+    return unusable('must be an https address with a host and without a user name or password');
   }
-  if (literal ? !isPublicAddress(host, rules.denied) : localName.test(host)) {
-    throw new BlockedAddress('no public address');
+  if (isOpenTo(rules.open, url, accountId)) {
+    if (!literal || !isMetadata(host)) return undefined;
+    return blocked(`names ${host}, a metadata service, which is never called`);
   }
-  requireForm(url, rules);
+  if (literal && !isPublicAddress(host, rules.denied)) {
+    return blocked(`names ${host}, which is no public address that is called here`);
+  }
+  if (!literal && localName.test(host)) {
+    return blocked(
+      `names ${host}, a host of a private network; it must be a public name with a dot, without one at its end, not under ${localEndings.map((ending) => `.${ending}`).join(', ')}`,
+    );
+  }
+  return refusalOfForm(url, rules);
+};
+
+/** Refuses what `refusalOf` refuses. @throws BlockedAddress, or an error with the code ERR_INVALID_URL */
+export const requireCallable = (url: URL, accountId: string, rules: AddressRules): void => {
+  const refusal = refusalOf(url, accountId, rules);
+  if (!refusal) return;
+  if (refusal.code === 'BLOCKED_ADDRESS') throw new BlockedAddress(refusal.issue);
+  throw new UnusableUrl(refusal.issue);
 };

@@ -1,13 +1,22 @@
 // Calls to addresses that customers gave us: one deadline over all, bounded answers, no redirects, no private hosts.
 import { Agent, type Dispatcher } from 'undici';
+import { isOpenTo } from '../kernel/open-hosts.ts';
 import type { OutboundResult } from '../kernel/outbound.ts';
-import { type AddressRules, type Allowed, isAllowed, requireCallable } from './addresses.ts';
+import { type AddressRules, requireCallable } from './addresses.ts';
 import { type Connecting, exchange, reasonOf } from './exchange.ts';
 import { createConnect, type Resolve } from './safe-connect.ts';
 
+export type OutboundCall = {
+  /** Whose address it is: some hosts are open to some accounts only. */
+  accountId: string;
+  url: string;
+  headers: Record<string, string>;
+  body: string;
+};
+
 export type Outbound = {
   /** Posts once; never throws. */
-  post(url: string, headers: Record<string, string>, body: string): Promise<OutboundResult>;
+  post(call: OutboundCall): Promise<OutboundResult>;
   close(): Promise<void>;
 };
 
@@ -20,13 +29,12 @@ type Target = { dispatcher: Dispatcher; origin: string; path: string };
 
 /** `deadlineMs` bounds a whole call, the answer's body included; how many run at once is the caller's business. */
 export const createOutbound = (options: {
-  allowed: Allowed;
-  rules?: AddressRules;
+  rules: AddressRules;
   deadlineMs: number;
   /** For tests: how the names of customers are looked up. */
   resolve?: Resolve;
 }): Outbound => {
-  const { allowed, deadlineMs, resolve, rules = {} } = options;
+  const { rules, deadlineMs, resolve } = options;
   const shared = {
     ...{ connections: null, pipelining: 1, clientTtl: socketLifeMs },
     ...{ keepAliveTimeout: 10_000, keepAliveMaxTimeout: socketLifeMs },
@@ -43,27 +51,29 @@ export const createOutbound = (options: {
   const named = open(true);
 
   const targets = new Map<string, Target>();
-  const read = (url: string): Target => {
+  const read = ({ url, accountId }: OutboundCall): Target => {
     const target = new URL(url);
-    requireCallable(target, allowed, rules);
+    requireCallable(target, accountId, rules);
     const { origin, pathname, search } = target;
-    const dispatcher = isAllowed(allowed, target) ? named : guarded;
+    const dispatcher = isOpenTo(rules.open, target, accountId) ? named : guarded;
     return { dispatcher, origin, path: pathname + search };
   };
-  /** As it was read before: what is refused is no target and is read anew. */
-  const targetOf = (url: string): Target => {
-    const known = targets.get(url);
+  /** As it was read before: what is refused is no target and is read anew. Another account's word for it counts for nothing. */
+  const targetOf = (call: OutboundCall): Target => {
+    const key = `${call.accountId} ${call.url}`;
+    const known = targets.get(key);
     if (known) return known;
-    const target = read(url);
+    const target = read(call);
     if (targets.size >= targetsMost) targets.clear();
-    targets.set(url, target);
+    targets.set(key, target);
     return target;
   };
 
   return {
-    post: (url, headers, body) => {
+    post: (call) => {
       try {
-        const { dispatcher, origin, path } = targetOf(url);
+        const { dispatcher, origin, path } = targetOf(call);
+        const { headers, body } = call;
         const options = { origin, path, method: 'POST' as const, headers, body };
         return exchange({ dispatcher, options, connecting, deadlineMs });
       } catch (error) {

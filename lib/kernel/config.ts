@@ -2,6 +2,7 @@
 import type Joi from 'joi';
 import type { LogLevel } from './log.ts';
 import { observingSettings } from './observing-settings.ts';
+import { openHosts, openToEveryAccount } from './open-hosts.ts';
 import { opsSettings } from './ops-settings.ts';
 import { providerSettings } from './provider-settings.ts';
 import { redact } from './redact.ts';
@@ -156,8 +157,8 @@ export const settings = {
 
   webhookAllowedHosts: setting(
     'WEBHOOK_ALLOWED_HOSTS',
-    commaList(/[A-Za-z0-9.:[\]-]+/),
-    'Hosts (name or name:port) that webhooks may reach although they are not public, with commas between them.',
+    openHosts(),
+    'Hosts that are not public and yet reached by the webhooks of the accounts named: host=account or host:port=account, several account ids with | between them, several hosts with commas. host=* opens a host to every account, where WhatsApp is simulated only.',
   ),
   webhookPorts: setting(
     'WEBHOOK_PORTS',
@@ -214,6 +215,16 @@ const messages: Joi.LanguageMessages = {
   'string.pattern.name': 'must be {{#name}}',
 };
 
+/** What is wrong though each setting by itself is sound. */
+const mismatches = (values: Partial<Config>): string[] => {
+  const { webhookAllowedHosts: hosts, whatsappBaseUrl = '' } = values;
+  const open = hosts && openToEveryAccount(hosts);
+  if (open === undefined || !whatsappBaseUrl.startsWith('https:')) return [];
+  return [
+    `WEBHOOK_ALLOWED_HOSTS must not open ${open} to every account (*) beside the real WhatsApp; name its accounts: ${open}=<account id>`,
+  ];
+};
+
 const describeMistake = (env: string, issue: string): string => `${env} ${redact(issue)}`;
 
 /**
@@ -231,6 +242,7 @@ export const loadConfig = (env: Record<string, string | undefined>): Config => {
     if (error) mistakes.push(describeMistake(variable, error.message.trim()));
     return [name, value];
   });
+  mistakes.push(...mismatches(Object.fromEntries(values)));
   if (mistakes.length > 0) {
     throw new ConfigError(`The settings are not usable:\n  ${mistakes.join('\n  ')}`);
   }

@@ -100,7 +100,7 @@ export const createAttempt = (deps: {
     headers['content-type'] = 'application/json';
     headers['user-agent'] = userAgent;
     headers['tessera-attempt'] = String(attempts + 1);
-    return outbound.post(endpoint.url, headers, body);
+    return outbound.post({ accountId: endpoint.accountId, url: endpoint.url, headers, body });
   };
 
   return async (delivery, endpoint) => {

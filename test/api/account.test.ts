@@ -10,7 +10,8 @@ let stack: Stack;
 const clock = createHandClock();
 
 test.before(async () => {
-  stack = await startStack('account', { clock, workers: [] });
+  const settings = { WEBHOOK_ALLOWED_HOSTS: 'opened.internal=*' };
+  stack = await startStack('account', { clock, settings, workers: [] });
 });
 test.after.always(() => stack?.close());
 
@@ -97,6 +98,52 @@ test.serial('bounds of the settings', async (t) => {
     t.is((await patch(customer, 'settings', body)).status, 200, JSON.stringify(body));
   }
 });
+
+test.serial(
+  'a webhook address that would never be called is refused when it is set, and says why',
+  async (t) => {
+    const privates = [
+      ...['127.0.0.1', '10.0.0.1', '192.168.0.1', '172.16.0.1', '169.254.169.254', '100.64.0.1'],
+      ...['2130706433', '0x7f.1', '0', '[::1]', '[fd00::1]', '[::ffff:10.0.0.1]', '192.0.2.1'],
+    ];
+    const names = [
+      ...['localhost', 'redis', 'hooks.localhost', 'printer.local', 'metadata.google.internal'],
+      ...['mysql.default.svc', 'MYSQL.default.SVC.cluster.local', 'nas.home.arpa', 'h.example.'],
+    ];
+    const rows: [string, RegExp][] = [
+      ...privates.map((host): [string, RegExp] => [
+        `https://${host}/hook`,
+        /^names \S+, which is no public address that is called here$/,
+      ]),
+      ...names.map((host): [string, RegExp] => [
+        `https://${host}/hook`,
+        /^names \S+, a host of a private network; it must be a public name with a dot/,
+      ]),
+      ['https://h.example:22/', /^names port 22; allowed are 443, 8443$/],
+    ];
+    for (const [webhook_url, issue] of rows) {
+      const customer = await stack.customer({ money: 0 });
+      const { status, error } = await patch(customer, 'settings', { webhook_url });
+      t.is(status, 400, webhook_url);
+      t.like(error, { code: 'VALIDATION_ERROR', details: [{ field: 'webhook_url' }] }, webhook_url);
+      const [detail] = (error?.details ?? []) as { issue: string }[];
+      t.regex(detail?.issue ?? '', issue, webhook_url);
+      t.is((await customer.session.get('/v1/clients/me')).data.webhook_url, null, webhook_url);
+    }
+  },
+);
+
+test.serial(
+  'a host that an operator opened may be set by the accounts named, and by no other',
+  async (t) => {
+    const [named, other] = [await stack.customer(), await stack.customer()];
+    const open = stack.api.webhookRules.open as Map<string, ReadonlySet<string>>;
+    open.set('10.20.30.40', new Set([named.accountId]));
+    const settings = { webhook_url: 'https://10.20.30.40:9000/hook' };
+    t.is((await patch(named, 'settings', settings)).status, 200);
+    t.is((await patch(other, 'settings', settings)).status, 400);
+  },
+);
 
 test.serial('a rotated webhook secret signs beside the new one for a day', async (t) => {
   const { accountId, live } = await stack.customer();

@@ -16,7 +16,7 @@ test.before(async () => {
   receiver.listen(0, '127.0.0.1');
   await once(receiver, 'listening');
   hookUrl = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`;
-  stack = await startStack('timeline', { settings: { WEBHOOK_ALLOWED_HOSTS: '127.0.0.1' } });
+  stack = await startStack('timeline', { settings: { WEBHOOK_ALLOWED_HOSTS: '127.0.0.1=*' } });
 });
 test.after.always(async () => {
   await stack?.close();

@@ -24,7 +24,7 @@ let stack: Stack;
 const clock = createHandClock();
 
 test.before(async () => {
-  const settings = { WEBHOOK_ALLOWED_HOSTS: '127.0.0.1' };
+  const settings = { WEBHOOK_ALLOWED_HOSTS: '127.0.0.1=*' };
   stack = await startStack('webhook_endpoint', { clock, settings });
 });
 test.after.always(() => stack?.close());

@@ -9,7 +9,7 @@ let stack: Stack;
 const clock = createHandClock();
 
 test.before(async () => {
-  const settings = { WEBHOOK_ALLOWED_HOSTS: '127.0.0.1', WEBHOOK_TIMEOUT_MS: '1000' };
+  const settings = { WEBHOOK_ALLOWED_HOSTS: '127.0.0.1=*', WEBHOOK_TIMEOUT_MS: '1000' };
   stack = await startStack('webhooks_own_fault', { clock, settings });
 });
 test.after.always(() => stack?.close());

@@ -15,4 +15,6 @@ export const allHosts = (): string =>
   [
     ...Array.from({ length: healthyCount }, (_, number) => healthyHost(number)),
     ...Array.from({ length: badCount }, (_, number) => badHost(number)),
-  ].join(',');
+  ]
+    .map((host) => `${host}=*`)
+    .join(',');

@@ -12,7 +12,7 @@ import { type Customer, eventually, type Stack, startStack } from '../support/st
 let stack: Stack;
 
 test.before(async () => {
-  stack = await startStack('examples_hook', { settings: { WEBHOOK_ALLOWED_HOSTS: '127.0.0.1' } });
+  stack = await startStack('examples_hook', { settings: { WEBHOOK_ALLOWED_HOSTS: '127.0.0.1=*' } });
 });
 test.after.always(() => stack?.close());
 

@@ -79,7 +79,7 @@ const report = ({ seen, verifies }: Load, invariants: Invariant[]): void => {
 
 const runWebhooks = async (folder: string): Promise<boolean> => {
   // Its receivers are on this machine.
-  process.env.WEBHOOK_ALLOWED_HOSTS = '127.0.0.1';
+  process.env.WEBHOOK_ALLOWED_HOSTS = '127.0.0.1=*';
   const stand = await startStand(join(folder, 'webhooks-stack'));
   process.once('SIGINT', () => void stand.stop().then(() => process.exit(130)));
   try {

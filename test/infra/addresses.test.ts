@@ -45,12 +45,12 @@ const hosts = [
 
 test.serial('no connection is attempted to any of them', async (t) => {
   const connect = sinon.spy(net.Socket.prototype, 'connect');
-  const outbound = createOutbound({ allowed: new Set(), deadlineMs: 2_000 });
+  const outbound = createOutbound({ rules: { open: new Map() }, deadlineMs: 2_000 });
   const wire = (options: { host?: string; path?: string } | undefined) =>
     options?.host ?? options?.path;
   for (const host of hosts) {
     for (const url of [`http://${host}:9/`, `https://${host}/`]) {
-      const result = await outbound.post(url, {}, '{}');
+      const result = await outbound.post({ accountId: '', url, headers: {}, body: '{}' });
       t.is(result.kind, 'none', url);
       if (result.kind === 'none')
         t.true(

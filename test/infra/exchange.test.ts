@@ -27,9 +27,13 @@ const twice = async (
   server.listen(0, '127.0.0.1').unref();
   await once(server, 'listening');
   const { port } = server.address() as net.AddressInfo;
-  const outbound = createOutbound({ allowed: new Set(['127.0.0.1']), deadlineMs: 3_000 });
+  const outbound = createOutbound({
+    rules: { open: new Map([['127.0.0.1', '*']]) },
+    deadlineMs: 3_000,
+  });
   t.teardown(() => outbound.close());
-  const post = () => outbound.post(`http://127.0.0.1:${port}/`, {}, '{}');
+  const url = `http://127.0.0.1:${port}/`;
+  const post = () => outbound.post({ accountId: '', url, headers: {}, body: '{}' });
   await post();
   // Its connection is idle when the dispatcher has come to rest.
   await new Promise((resolve) => setTimeout(resolve, 20));

@@ -6,6 +6,7 @@ import sinon from 'sinon';
 import { parseRange } from '../../lib/infra/addresses.ts';
 import { createOutbound } from '../../lib/infra/outbound.ts';
 import type { Resolve } from '../../lib/infra/safe-connect.ts';
+import type { OpenHosts } from '../../lib/kernel/open-hosts.ts';
 import { receive } from '../support/receivers.ts';
 
 const event = JSON.stringify({
@@ -33,6 +34,11 @@ const dialled = async (run: () => Promise<void>): Promise<string[]> => {
     connect.restore();
   }
 };
+
+const accountId = '01a1fbf0-dc97-7d74-9dbf-33d7e8e4d656';
+const closed: OpenHosts = new Map();
+const openTo = (...hosts: string[]): OpenHosts =>
+  new Map(hosts.map((host) => [host, new Set([accountId])]));
 
 const literals = [
   // IPv4: loopback, private, link-local with metadata, carrier NAT, special, multicast, reserved.
@@ -112,6 +118,13 @@ const literals = [
 const names = [
   ...['localhost', 'LOCALHOST', 'localhost.', 'foo.localhost', 'printer.local', 'redis', 'mysql'],
   ...['metadata.google.internal', 'router.lan', 'nas.home.arpa', 'intra.intranet', 'example.com.'],
+  ...[
+    'mysql.default.svc',
+    'mysql.default.svc.cluster.local',
+    'wiki.corp',
+    'tv.home',
+    'box.private',
+  ],
 ];
 
 const hooks: Resolve = async (hostname) => {
@@ -144,11 +157,11 @@ test.serial(
       ...['https://1.1.1.1:22/', 'https://8.8.8.8:6379/'],
     ];
     t.true(urls.length >= 80);
-    const rules = { ports: new Set([443, 8443]) };
-    const guarded = createOutbound({ allowed: new Set(), deadlineMs: 2_000, rules });
+    const rules = { open: closed, ports: new Set([443, 8443]) };
+    const guarded = createOutbound({ rules, deadlineMs: 2_000 });
     const reached = await dialled(async () => {
       for (const url of urls) {
-        const result = await guarded.post(url, {}, event);
+        const result = await guarded.post({ accountId, url, headers: {}, body: event });
         t.is(result.kind, 'none', url);
         t.true(
           result.kind === 'none' && ['blocked_address', 'bad_url'].includes(result.reason),
@@ -164,19 +177,24 @@ test.serial(
 test.serial(
   'no connection is attempted to names that lead to such addresses, one of several included',
   async (t) => {
-    const rules = { denied: [parseRange('198.41.0.0/24')] };
-    const outbound = createOutbound({
-      allowed: new Set(),
-      deadlineMs: 2_000,
-      rules,
-      resolve: hooks,
-    });
+    const rules = { open: closed, denied: [parseRange('198.41.0.0/24')] };
+    const outbound = createOutbound({ rules, deadlineMs: 2_000, resolve: hooks });
     const reached = await dialled(async () => {
       for (const name of ['private', 'loop', 'metadata', 'six', 'mapped', 'mixed', 'denied']) {
-        const result = await outbound.post(`https://${name}.example/hook`, {}, event);
+        const result = await outbound.post({
+          accountId,
+          url: `https://${name}.example/hook`,
+          headers: {},
+          body: event,
+        });
         t.like(result, { kind: 'none', reason: 'blocked_name' }, name);
       }
-      const unknown = await outbound.post('https://unknown.example/hook', {}, event);
+      const unknown = await outbound.post({
+        accountId,
+        url: 'https://unknown.example/hook',
+        headers: {},
+        body: event,
+      });
       t.like(unknown, { kind: 'none', reason: 'dns' });
     });
     t.deepEqual(reached, []);
@@ -192,7 +210,10 @@ test.serial(
       lookups += 1;
       return [{ address: lookups === 1 ? '1.1.1.1' : '127.0.0.1', family: 4 }];
     };
-    const outbound = createOutbound({ allowed: new Set(), deadlineMs: 500, resolve: changing });
+    const outbound = createOutbound({
+      rules: { open: closed },
+      ...{ deadlineMs: 500, resolve: changing },
+    });
     const handed: unknown[] = [];
     const perAddress: unknown[] = [];
     // Asks the look-up as a socket does, and dials nobody: nothing leaves the machine in tests.
@@ -208,14 +229,30 @@ test.serial(
       });
       return this;
     });
-    t.like(await outbound.post('https://changing.example/hook', {}, event), {
-      kind: 'none',
-      reason: 'reset',
-    });
-    t.like(await outbound.post('https://changing.example/hook', {}, event), {
-      kind: 'none',
-      reason: 'blocked_name',
-    });
+    t.like(
+      await outbound.post({
+        accountId,
+        url: 'https://changing.example/hook',
+        headers: {},
+        body: event,
+      }),
+      {
+        kind: 'none',
+        reason: 'reset',
+      },
+    );
+    t.like(
+      await outbound.post({
+        accountId,
+        url: 'https://changing.example/hook',
+        headers: {},
+        body: event,
+      }),
+      {
+        kind: 'none',
+        reason: 'blocked_name',
+      },
+    );
     connect.restore();
     t.deepEqual(handed, [[{ address: '1.1.1.1', family: 4 }], 'BLOCKED_NAME']);
     t.is(lookups, 2, 'one look-up for each connection');
@@ -229,22 +266,44 @@ test.serial(
   async (t) => {
     const receiver = await receive();
     const port = new URL(receiver.url).port;
-    const allowed = new Set([`127.0.0.1:${port}`, '169.254.169.254', 'fd00:ec2::254']);
-    const outbound = createOutbound({ allowed, deadlineMs: 1_000 });
-    t.like(await outbound.post(receiver.url, {}, event), { kind: 'answer', status: 200 });
+    const open = openTo(`127.0.0.1:${port}`, '169.254.169.254', '[fd00:ec2::254]');
+    const outbound = createOutbound({ rules: { open }, deadlineMs: 20_000 });
+    t.like(await outbound.post({ accountId, url: receiver.url, headers: {}, body: event }), {
+      kind: 'answer',
+      status: 200,
+    });
     const reached = await dialled(async () => {
       for (const url of [
         'http://169.254.169.254/latest',
         'http://127.0.0.1:9/',
         'http://localhost:9/',
       ])
-        t.is((await outbound.post(url, {}, event)).kind, 'none', url);
+        t.is((await outbound.post({ accountId, url, headers: {}, body: event })).kind, 'none', url);
     });
     t.deepEqual(reached, []);
     receiver.close();
     await outbound.close();
   },
 );
+
+test.serial('a host that is open to one account is reached by no other', async (t) => {
+  const receiver = await receive();
+  const { host } = new URL(receiver.url);
+  const outbound = createOutbound({ rules: { open: openTo(host) }, deadlineMs: 20_000 });
+  const post = (by: string) =>
+    outbound.post({ accountId: by, url: receiver.url, headers: {}, body: event });
+  t.like(await post(accountId), { kind: 'answer', status: 200 });
+  const other = accountId.replace('01', '02');
+  t.deepEqual(
+    await dialled(async () => {
+      t.like(await post(other), { kind: 'none', reason: 'blocked_address' });
+    }),
+    [],
+  );
+  t.is(receiver.calls.length, 1);
+  receiver.close();
+  await outbound.close();
+});
 
 test.serial('a redirect is an answer like any other: nothing goes where it points', async (t) => {
   for (const location of [
@@ -254,9 +313,15 @@ test.serial('a redirect is an answer like any other: nothing goes where it point
     '//10.0.0.1/',
   ]) {
     const receiver = await receive((response) => response.writeHead(302, { location }).end());
-    const outbound = createOutbound({ allowed: new Set(['127.0.0.1']), deadlineMs: 1_000 });
+    const outbound = createOutbound({
+      rules: { open: openTo('127.0.0.1') },
+      deadlineMs: 20_000,
+    });
     const reached = await dialled(async () => {
-      t.like(await outbound.post(receiver.url, {}, event), { kind: 'answer', status: 302 });
+      t.like(await outbound.post({ accountId, url: receiver.url, headers: {}, body: event }), {
+        kind: 'answer',
+        status: 302,
+      });
     });
     t.deepEqual([...new Set(reached)], ['127.0.0.1']);
     t.is(receiver.calls.length, 1);
@@ -291,7 +356,7 @@ test.serial(
     const huge = await receive((response) => response.writeHead(500).end(Buffer.alloc(20_000_000)));
     const resetting = await receive((response) => response.socket?.resetAndDestroy());
     const silent = await receive(() => undefined);
-    const outbound = createOutbound({ allowed: new Set(['127.0.0.1']), deadlineMs });
+    const outbound = createOutbound({ rules: { open: openTo('127.0.0.1') }, deadlineMs });
     const expected = [
       [dripping, { kind: 'none', reason: 'timeout' }],
       [drippingHead, { kind: 'none' }],
@@ -304,7 +369,7 @@ test.serial(
     await Promise.all(
       expected.map(async ([{ url }, wanted]) => {
         const startedAt = performance.now();
-        t.like(await outbound.post(url, {}, event), wanted);
+        t.like(await outbound.post({ accountId, url, headers: {}, body: event }), wanted);
         t.true(performance.now() - startedAt < deadlineMs + 800, url);
       }),
     );

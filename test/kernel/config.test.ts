@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { ConfigError, loadConfig, settings } from '../../lib/kernel/config.ts';
+import { isOpenTo } from '../../lib/kernel/open-hosts.ts';
 import { testEnvironment } from '../support/settings.ts';
 
 const root = join(import.meta.dirname, '..', '..');
@@ -60,6 +61,47 @@ test('allow-lists are accounts and beginnings of numbers with commas between the
   for (const wrong of ['20', '+', '+20,', '+20, +30', `+20${',+20'.repeat(5_000)}`]) {
     t.regex(mistakes({ FRAUD_ALLOWED_PREFIXES: wrong }), /FRAUD_ALLOWED_PREFIXES/);
   }
+});
+
+test('hosts are open to the accounts named behind them, and to all only where WhatsApp is simulated', (t) => {
+  const [one, other] = [
+    '01a1fbf0-dc97-7d74-9dbf-33d7e8e4d656',
+    '01a1fbf0-dc97-7d74-9dbf-33d7e8e4d657',
+  ];
+  const read = (value: string, more: Record<string, string> = {}) =>
+    loadConfig(environment({ WEBHOOK_ALLOWED_HOSTS: value, ...more })).webhookAllowedHosts;
+  t.is(loadConfig(environment()).webhookAllowedHosts.size, 0);
+  const hosts = read(`10.0.0.5:443=${one}|${other},Hooks.Internal=${one.toUpperCase()},[::1]:9=*`);
+  const isOpen = (url: string, account: string) => isOpenTo(hosts, new URL(url), account);
+  t.true(isOpen('https://10.0.0.5/', one));
+  t.true(isOpen('https://10.0.0.5:443/', other));
+  t.false(isOpen('https://10.0.0.5:8443/', one));
+  t.true(isOpen('https://hooks.internal:8443/', one));
+  t.false(isOpen('https://hooks.internal:8443/', other));
+  t.true(isOpen('http://[::1]:9/', other));
+  t.false(isOpen('http://[::1]/', other));
+  const mistakeOf = (value: string) => mistakes({ WEBHOOK_ALLOWED_HOSTS: value });
+  const wrong: [string, RegExp][] = [
+    ['10.0.0.5', /10\.0\.0\.5 must name the accounts it is open to; write host=account/],
+    ['10.0.0.5=', /10\.0\.0\.5 must name the accounts/],
+    [`a=${one}=${other}`, /a must name the accounts/],
+    [`=${one}`, /'' is no host/],
+    [`https://10.0.0.5=${one}`, /'https:\/\/10\.0\.0\.5' is no host/],
+    [`*.internal=${one}`, /'\*\.internal' is no host/],
+    [`a=${one}, b=${one}`, /' b' is no host/],
+    [`a=${one},`, /'' is no host/],
+    ['a=ada@ex.test', /'ada@ex\.test' behind a is no account id/],
+    [`a=${one}|`, /'' behind a is no account id/],
+    [`a=${one}|*`, /'\*' behind a is no account id/],
+    [`a=${one},A=${other}`, /a is named twice/],
+  ];
+  for (const [value, message] of wrong) t.regex(mistakeOf(value), message, value);
+  const real = { WHATSAPP_BASE_URL: 'https://graph.facebook.com' };
+  t.is(read(`10.0.0.5=${one}`, real).size, 1);
+  t.throws(() => read('10.0.0.5:8443=*', real), {
+    message:
+      /WEBHOOK_ALLOWED_HOSTS must not open 10\.0\.0\.5:8443 to every account \(\*\) beside the real WhatsApp; name its accounts/,
+  });
 });
 
 test('a missing required setting is named', (t) => {

@@ -73,7 +73,8 @@ test('webhook attempts are counted by class of status or the reason of no answer
     post: () => Promise.resolve(results.shift() as OutboundResult),
     close: () => Promise.resolve(),
   } as never);
-  for (let call = 0; call < 3; call++) await outbound.post('https://x', {}, '');
+  const call = { accountId: '', url: 'https://x', headers: {}, body: '' };
+  for (let number = 0; number < 3; number++) await outbound.post(call);
   t.deepEqual(await lines('tessera_webhook_attempt_duration_seconds_count'), [
     'tessera_webhook_attempt_duration_seconds_count{result="2xx"} 1',
     'tessera_webhook_attempt_duration_seconds_count{result="5xx"} 1',
