@@ -61,7 +61,7 @@ const kinds = ['deposit', 'grant', 'charge', 'totp', 'refund', 'adjust'] as cons
 
 const transactions = route({
   ...{ method: 'GET', path: '/v1/clients/transactions', tag, auth: 'account' },
-  summary: 'Every movement of the balance, newest first.',
+  summary: 'Every movement of the balance, newest first; a test key has none.',
   query: object(listQuery(100)),
   data: page(
     object({
@@ -74,19 +74,19 @@ const transactions = route({
       created_at: timestamp(),
     }),
   ),
-  handle: async (app, { account, query }) => {
+  handle: async (app, { account, keyMode, query }) => {
     await takeRead(app.reads, 'read', account.id);
-    return listTransactions(app, account.id, query);
+    return listTransactions(app, account.id, { ...query, keyMode });
   },
 });
 
 const transactionsExport = csvRoute({
   ...{ method: 'GET', path: '/v1/clients/transactions/export', tag },
-  summary: 'All transactions as CSV, newest first.',
+  summary: 'All transactions as CSV, newest first; a test key has none.',
   file: 'transactions.csv',
-  rows: async (app, { account }) => {
+  rows: async (app, { account, keyMode }) => {
     await takeRead(app.reads, 'export', account.id);
-    return transactionsCsv(app, account.id);
+    return transactionsCsv(app, account.id, keyMode);
   },
 });
 

@@ -10,6 +10,7 @@ import {
   text,
   withDefault,
 } from '../../lib/kernel/schema.ts';
+import { readableMode } from '../../lib/keys/rights.ts';
 import { takeRead } from '../../lib/limits/reads.ts';
 import { analytics, channels, funnel, timeseries } from '../../lib/reports/analytics.ts';
 import { listMessages, messagesCsv, timeline } from '../../lib/reports/messages.ts';
@@ -54,21 +55,22 @@ const message = () =>
 const filters = {
   status: optional(messageStatus()),
   channel: optional(channelName()),
-  mode: optional(mode()),
+  mode: optional(mode().description('Only these; a key reads its own mode alone.')),
   from: optional(moment().description('Created at or after; RFC 3339, or a date (midnight UTC).')),
   to: optional(moment().description('Created before; RFC 3339, or a date (midnight UTC).')),
 };
 
 const recent = route({
   ...{ method: 'GET', path: '/v1/clients/otps/recent', tag, auth: 'account' },
-  summary: 'The newest messages.',
+  summary: 'The newest messages; by key, those of its mode.',
   query: object({
     limit: withDefault(integer().min(1).max(50).description('How many.'), 10),
   }),
   data: object({ items: list(message()) }),
-  handle: async (app, { account, query }) => {
+  handle: async (app, { account, keyMode, query }) => {
     await takeRead(app.reads, 'read', account.id);
-    const { items } = await listMessages(app, account.id, query);
+    const own = { ...query, mode: readableMode(keyMode) };
+    const { items } = await listMessages(app, account.id, own);
     return { items };
   },
 });
@@ -78,9 +80,10 @@ const otps = route({
   summary: 'Messages, newest first, by state, channel, mode and time.',
   query: object({ ...listQuery(100), ...filters }),
   data: page(message()),
-  handle: async (app, { account, query }) => {
+  handle: async (app, { account, keyMode, query }) => {
+    const readable = readableMode(keyMode, query.mode);
     await takeRead(app.reads, 'read', account.id);
-    return listMessages(app, account.id, query);
+    return listMessages(app, account.id, { ...query, mode: readable });
   },
 });
 
@@ -89,9 +92,10 @@ const otpsExport = csvRoute({
   summary: 'Messages as CSV, newest first, by the filters of the list.',
   file: 'messages.csv',
   query: object(filters),
-  rows: async (app, { account, query }) => {
+  rows: async (app, { account, keyMode, query }) => {
+    const readable = readableMode(keyMode, query.mode);
     await takeRead(app.reads, 'export', account.id);
-    return messagesCsv(app, account.id, { ...query, limit: 0 });
+    return messagesCsv(app, account.id, { ...query, mode: readable, limit: 0 });
   },
 });
 
@@ -115,9 +119,9 @@ const timelineRoute = route({
       }),
     ),
   }),
-  handle: async (app, { account, params }) => {
+  handle: async (app, { account, keyMode, params }) => {
     await takeRead(app.reads, 'read', account.id);
-    return timeline(app, account.id, params.message_id);
+    return timeline(app, account.id, params.message_id, readableMode(keyMode));
   },
 });
 
@@ -162,9 +166,13 @@ const frame = {
   as_of: timestamp().description('Up to when news of messages is counted; a few seconds ago.'),
 };
 
+const analyticsAbout =
+  'By session these are the live messages; a key counts the messages of its own mode.';
+
 const analyticsRoute = route({
   ...{ method: 'GET', path: '/v1/clients/analytics', tag: analyticsTag, auth: 'account' },
-  summary: 'Totals of a period beside those of the period before; live messages.',
+  summary: 'Totals of a period beside those of the period before.',
+  about: analyticsAbout,
   query: periodQuery(),
   data: object({
     ...frame,
@@ -174,12 +182,12 @@ const analyticsRoute = route({
       object({ country: text().description('Destination.'), ...totals, ...latencies() }),
     ).description('The totals by destination, most messages first.'),
     modes: list(object({ mode: mode(), ...totals })).description(
-      'Live and test beside each other.',
+      'By session live and test beside each other; by key its own mode alone.',
     ),
   }),
-  handle: async (app, { account, query }) => {
+  handle: async (app, { account, keyMode, query }) => {
     await takeRead(app.reads, 'read', account.id);
-    return analytics(app, account.id, query.period);
+    return analytics(app, account.id, { days: query.period, keyMode });
   },
 });
 
@@ -191,21 +199,23 @@ const timeseriesRoute = route({
     auth: 'account',
   },
   summary: 'The totals over time: by hour up to two days, by day beyond; without gaps.',
+  about: analyticsAbout,
   query: periodQuery(),
   data: object({
     ...frame,
     interval: oneOf('hour', 'day'),
     points: list(object({ at: timestamp(), ...totals })),
   }),
-  handle: async (app, { account, query }) => {
+  handle: async (app, { account, keyMode, query }) => {
     await takeRead(app.reads, 'read', account.id);
-    return timeseries(app, account.id, query.period);
+    return timeseries(app, account.id, { days: query.period, keyMode });
   },
 });
 
 const funnelRoute = route({
   ...{ method: 'GET', path: '/v1/clients/analytics/funnel', tag: analyticsTag, auth: 'account' },
   summary: 'Requested, accepted, delivered, verified: how many were left at each step.',
+  about: analyticsAbout,
   query: periodQuery(),
   data: object({
     ...frame,
@@ -219,15 +229,16 @@ const funnelRoute = route({
       }),
     ),
   }),
-  handle: async (app, { account, query }) => {
+  handle: async (app, { account, keyMode, query }) => {
     await takeRead(app.reads, 'read', account.id);
-    return funnel(app, account.id, query.period);
+    return funnel(app, account.id, { days: query.period, keyMode });
   },
 });
 
 const channelsRoute = route({
   ...{ method: 'GET', path: '/v1/clients/analytics/channels', tag: analyticsTag, auth: 'account' },
   summary: 'How each channel did, and how fast.',
+  about: analyticsAbout,
   query: periodQuery(),
   data: object({
     ...frame,
@@ -239,9 +250,9 @@ const channelsRoute = route({
       }),
     ),
   }),
-  handle: async (app, { account, query }) => {
+  handle: async (app, { account, keyMode, query }) => {
     await takeRead(app.reads, 'read', account.id);
-    return channels(app, account.id, query.period);
+    return channels(app, account.id, { days: query.period, keyMode });
   },
 });
 

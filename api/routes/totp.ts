@@ -1,5 +1,6 @@
 // TOTP for authenticator apps: enroll, verify, disable, and the log (spec section 4).
 import { flag, integer, nullable, object, oneOf, optional, text } from '../../lib/kernel/schema.ts';
+import { readableMode } from '../../lib/keys/rights.ts';
 import type { Principal } from '../../lib/keys/rules.ts';
 import { takeRead } from '../../lib/limits/reads.ts';
 import { disableTotp, enrollTotp, type TotpCommand } from '../../lib/totp/enroll.ts';
@@ -97,7 +98,7 @@ const log = route({
   query: object({
     ...listQuery(100),
     status: optional(oneOf('verified', 'failed').description('Only these.')),
-    mode: optional(mode().description('Only these.')),
+    mode: optional(mode().description('Only these; a key reads its own mode alone.')),
   }),
   data: page(
     object({
@@ -109,9 +110,10 @@ const log = route({
       created_at: timestamp(),
     }),
   ),
-  handle: async (app, { account, query }) => {
+  handle: async (app, { account, keyMode, query }) => {
+    const filter = { ...query, mode: readableMode(keyMode, query.mode) };
     await takeRead(app.reads, 'read', account.id);
-    const { entries, nextBefore } = await listTotpLog(app, account.id, query);
+    const { entries, nextBefore } = await listTotpLog(app, account.id, filter);
     const items = entries.map(({ id, at, subject, status, reason }) => ({
       ...{ id, phone: subject.phone, status, reason, mode: subject.mode },
       created_at: new Date(at).toISOString(),

@@ -1,9 +1,9 @@
 // Webhooks as their receiver looks into them: deliveries, attempts, once more, a test (design section 4).
 import { integer, list, nullable, object, oneOf, optional, text } from '../../lib/kernel/schema.ts';
-import { requireLiveRights } from '../../lib/keys/rights.ts';
+import { readableMode, requireLiveRights } from '../../lib/keys/rights.ts';
 import { takeRead } from '../../lib/limits/reads.ts';
 import { findDelivery, listDeliveries, redeliver, sendTest } from '../../lib/webhooks/manage.ts';
-import { listQuery, moment, nullableTimestamp, page, timestamp } from '../fields.ts';
+import { listQuery, mode, moment, nullableTimestamp, page, timestamp } from '../fields.ts';
 import { route } from '../route.ts';
 
 const tag = 'Webhooks';
@@ -18,6 +18,7 @@ const facts = {
   id: text().guid(),
   event_id: text().description('The webhook-id header: the same in every attempt.'),
   type: text().description('Event type.').example('otp.verified'),
+  mode: mode(),
   status: status(),
   next_attempt_at: nullableTimestamp(),
   created_at: timestamp(),
@@ -30,13 +31,15 @@ const deliveries = route({
     ...listQuery(100),
     type: optional(text().max(40).description('Only this event type.')),
     status: optional(status()),
+    mode: optional(mode().description('Only these; a key reads its own mode alone.')),
     from: optional(moment().description('Made at or after.')),
     to: optional(moment().description('Made before.')),
   }),
   data: page(object({ ...facts, attempts: integer().min(0) })),
-  handle: async (app, { account, query }) => {
+  handle: async (app, { account, keyMode, query }) => {
+    const filter = { ...query, mode: readableMode(keyMode, query.mode) };
     await takeRead(app.reads, 'read', account.id);
-    return listDeliveries(app, account.id, query);
+    return listDeliveries(app, account.id, filter);
   },
 });
 
@@ -62,9 +65,9 @@ const delivery = route({
       }),
     ),
   }),
-  handle: async (app, { account, params: { id } }) => {
+  handle: async (app, { account, keyMode, params: { id } }) => {
     await takeRead(app.reads, 'read', account.id);
-    return findDelivery(app, account.id, id.toLowerCase());
+    return findDelivery(app, account.id, { id: id.toLowerCase(), mode: readableMode(keyMode) });
   },
 });
 
@@ -86,7 +89,7 @@ const again = route({
   handle: async (app, { account, keyMode, params: { id } }) => {
     requireLiveRights(keyMode);
     await takeRead(app.reads, 'webhook_change', account.id);
-    return redeliver(app, account.id, id.toLowerCase());
+    return redeliver(app, account.id, { id: id.toLowerCase(), mode: readableMode(keyMode) });
   },
 });
 

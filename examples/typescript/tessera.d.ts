@@ -213,35 +213,35 @@ export type paths = {
   };
   "/v1/clients/analytics": {
     /**
-     * Totals of a period beside those of the period before; live messages.
-     * @description Takes an API key or the session token of a login.
+     * Totals of a period beside those of the period before.
+     * @description By session these are the live messages; a key counts the messages of its own mode. Takes an API key or the session token of a login.
      */
     get: operations["getClientsAnalytics"];
   };
   "/v1/clients/analytics/timeseries": {
     /**
      * The totals over time: by hour up to two days, by day beyond; without gaps.
-     * @description Takes an API key or the session token of a login.
+     * @description By session these are the live messages; a key counts the messages of its own mode. Takes an API key or the session token of a login.
      */
     get: operations["getClientsAnalyticsTimeseries"];
   };
   "/v1/clients/analytics/funnel": {
     /**
      * Requested, accepted, delivered, verified: how many were left at each step.
-     * @description Takes an API key or the session token of a login.
+     * @description By session these are the live messages; a key counts the messages of its own mode. Takes an API key or the session token of a login.
      */
     get: operations["getClientsAnalyticsFunnel"];
   };
   "/v1/clients/analytics/channels": {
     /**
      * How each channel did, and how fast.
-     * @description Takes an API key or the session token of a login.
+     * @description By session these are the live messages; a key counts the messages of its own mode. Takes an API key or the session token of a login.
      */
     get: operations["getClientsAnalyticsChannels"];
   };
   "/v1/clients/otps/recent": {
     /**
-     * The newest messages.
+     * The newest messages; by key, those of its mode.
      * @description Takes an API key or the session token of a login.
      */
     get: operations["getClientsOtpsRecent"];
@@ -321,14 +321,14 @@ export type paths = {
   };
   "/v1/clients/transactions": {
     /**
-     * Every movement of the balance, newest first.
+     * Every movement of the balance, newest first; a test key has none.
      * @description Takes an API key or the session token of a login.
      */
     get: operations["getClientsTransactions"];
   };
   "/v1/clients/transactions/export": {
     /**
-     * All transactions as CSV, newest first.
+     * All transactions as CSV, newest first; a test key has none.
      * @description Takes an API key or the session token of a login.
      */
     get: operations["getClientsTransactionsExport"];
@@ -2728,7 +2728,7 @@ export type operations = {
          */
         status?: "verified" | "failed";
         /**
-         * @description Only these.
+         * @description Only these; a key reads its own mode alone.
          * @example live
          */
         mode?: "live" | "test";
@@ -6159,8 +6159,8 @@ export type operations = {
     };
   };
   /**
-   * Totals of a period beside those of the period before; live messages.
-   * @description Takes an API key or the session token of a login.
+   * Totals of a period beside those of the period before.
+   * @description By session these are the live messages; a key counts the messages of its own mode. Takes an API key or the session token of a login.
    */
   getClientsAnalytics: {
     parameters: {
@@ -6281,7 +6281,7 @@ export type operations = {
                     p99: number | null;
                   };
                 })[];
-              /** @description Live and test beside each other. */
+              /** @description By session live and test beside each other; by key its own mode alone. */
               modes: ({
                   /**
                    * @description live goes out; test is the sandbox.
@@ -6400,7 +6400,7 @@ export type operations = {
   };
   /**
    * The totals over time: by hour up to two days, by day beyond; without gaps.
-   * @description Takes an API key or the session token of a login.
+   * @description By session these are the live messages; a key counts the messages of its own mode. Takes an API key or the session token of a login.
    */
   getClientsAnalyticsTimeseries: {
     parameters: {
@@ -6562,7 +6562,7 @@ export type operations = {
   };
   /**
    * Requested, accepted, delivered, verified: how many were left at each step.
-   * @description Takes an API key or the session token of a login.
+   * @description By session these are the live messages; a key counts the messages of its own mode. Takes an API key or the session token of a login.
    */
   getClientsAnalyticsFunnel: {
     parameters: {
@@ -6709,7 +6709,7 @@ export type operations = {
   };
   /**
    * How each channel did, and how fast.
-   * @description Takes an API key or the session token of a login.
+   * @description By session these are the live messages; a key counts the messages of its own mode. Takes an API key or the session token of a login.
    */
   getClientsAnalyticsChannels: {
     parameters: {
@@ -6884,7 +6884,7 @@ export type operations = {
     };
   };
   /**
-   * The newest messages.
+   * The newest messages; by key, those of its mode.
    * @description Takes an API key or the session token of a login.
    */
   getClientsOtpsRecent: {
@@ -7087,7 +7087,7 @@ export type operations = {
          */
         channel?: "whatsapp" | "telegram";
         /**
-         * @description live goes out; test is the sandbox.
+         * @description Only these; a key reads its own mode alone.
          * @example live
          */
         mode?: "live" | "test";
@@ -7285,7 +7285,7 @@ export type operations = {
          */
         channel?: "whatsapp" | "telegram";
         /**
-         * @description live goes out; test is the sandbox.
+         * @description Only these; a key reads its own mode alone.
          * @example live
          */
         mode?: "live" | "test";
@@ -9185,7 +9185,7 @@ export type operations = {
     };
   };
   /**
-   * Every movement of the balance, newest first.
+   * Every movement of the balance, newest first; a test key has none.
    * @description Takes an API key or the session token of a login.
    */
   getClientsTransactions: {
@@ -9333,7 +9333,7 @@ export type operations = {
     };
   };
   /**
-   * All transactions as CSV, newest first.
+   * All transactions as CSV, newest first; a test key has none.
    * @description Takes an API key or the session token of a login.
    */
   getClientsTransactionsExport: {
@@ -9467,6 +9467,11 @@ export type operations = {
          */
         status?: "pending" | "delivered" | "failed" | "held";
         /**
+         * @description Only these; a key reads its own mode alone.
+         * @example live
+         */
+        mode?: "live" | "test";
+        /**
          * @description Made at or after.
          * @example 2026-11-01T00:00:00.000Z
          */
@@ -9499,6 +9504,11 @@ export type operations = {
                   event_id: string;
                   /** @description Event type. */
                   type: string;
+                  /**
+                   * @description live goes out; test is the sandbox.
+                   * @enum {string}
+                   */
+                  mode: "live" | "test";
                   /**
                    * @description held: the endpoint was given up; what is held goes out when it is set again.
                    * @enum {string}
@@ -9643,6 +9653,11 @@ export type operations = {
               event_id: string;
               /** @description Event type. */
               type: string;
+              /**
+               * @description live goes out; test is the sandbox.
+               * @enum {string}
+               */
+              mode: "live" | "test";
               /**
                * @description held: the endpoint was given up; what is held goes out when it is set again.
                * @enum {string}

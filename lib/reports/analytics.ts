@@ -1,6 +1,7 @@
 // Analytics of an account: totals beside the period before, over time, as a funnel, and by channel.
 import { type Clock, day, hour } from '../kernel/clock.ts';
 import { toUsd } from '../kernel/money.ts';
+import type { Mode } from '../messages/rules.ts';
 import { type Histogram, percentile, sizeOf } from './latency.ts';
 import type { RollupStore } from './rollup-store.ts';
 import {
@@ -64,29 +65,44 @@ const frameOf = async ({ rollupStore, clock }: ReportDeps, accountId: string, da
   return { now, from, to, before, monthsUntil, view };
 };
 
-const live = ['live'] as const;
+/** What a report is about: whole UTC days up to today, and the mode of the key that asks; undefined: a session. */
+export type ReportQuery = { days: number; keyMode: Mode | undefined };
 
-/** Counts of live messages over whole days, by a dimension or in all. */
+/** A session is shown live messages, a key those of its mode. */
+const countedModes = (keyMode: Mode | undefined): readonly Mode[] => [keyMode ?? 'live'];
+
+/** The modes that stand beside each other: both for a session, for a key its own. */
+const shownModes = (keyMode: Mode | undefined): readonly Mode[] =>
+  keyMode === undefined ? ['live', 'test'] : [keyMode];
+
+type Span = { from: number; to: number; monthsUntil: number; modes: readonly Mode[] };
+
+/** Counts of messages over whole days, by a dimension or in all. */
 const overDays = (
   { totals }: ReportDeps,
   accountId: string,
-  span: { from: number; to: number; monthsUntil: number },
+  span: Span,
   by?: Dimension,
 ): Promise<Tally[]> =>
   totals.totals(accountId, {
-    ...{ ...span, spanMs: day, by, modes: live },
+    ...span,
+    spanMs: day,
+    by,
     latencies: by === 'country' || by === 'channel',
   });
 
 /** GET /v1/clients/analytics. */
-export const analytics = async (deps: ReportDeps, accountId: string, days: number) => {
+export const analytics = async (
+  deps: ReportDeps,
+  accountId: string,
+  { days, keyMode }: ReportQuery,
+) => {
   const { from, to, before, monthsUntil, view } = await frameOf(deps, accountId, days);
+  const [counted, shown] = [countedModes(keyMode), shownModes(keyMode)];
   const [countries, earlier, modes] = await Promise.all([
-    overDays(deps, accountId, { from, to, monthsUntil }, 'country'),
-    overDays(deps, accountId, { from: before, to: from, monthsUntil }),
-    deps.totals.totals(accountId, {
-      ...{ from, to, monthsUntil, spanMs: day, by: 'mode', modes: ['live', 'test'] },
-    }),
+    overDays(deps, accountId, { from, to, monthsUntil, modes: counted }, 'country'),
+    overDays(deps, accountId, { from: before, to: from, monthsUntil, modes: counted }),
+    overDays(deps, accountId, { from, to, monthsUntil, modes: shown }, 'mode'),
   ]);
   const byName = countries.toSorted((one, other) => (one.country < other.country ? -1 : 1));
   return {
@@ -96,7 +112,7 @@ export const analytics = async (deps: ReportDeps, accountId: string, days: numbe
     countries: byName
       .toSorted((one, other) => other.requested - one.requested)
       .map((tally) => ({ country: tally.country, ...totalsView(tally), ...latenciesView(tally) })),
-    modes: (['live', 'test'] as const).map((mode) => ({
+    modes: shown.map((mode) => ({
       mode,
       ...totalsView(totalOf(modes.filter((tally) => tally.mode === mode))),
     })),
@@ -104,11 +120,15 @@ export const analytics = async (deps: ReportDeps, accountId: string, days: numbe
 };
 
 /** GET /v1/clients/analytics/timeseries: no span is left out. */
-export const timeseries = async (deps: ReportDeps, accountId: string, days: number) => {
+export const timeseries = async (
+  deps: ReportDeps,
+  accountId: string,
+  { days, keyMode }: ReportQuery,
+) => {
   const { from, to, now, view } = await frameOf(deps, accountId, days);
   const spanMs = spanOf(days);
   const tallies = await deps.totals.totals(accountId, {
-    ...{ from, to, spanMs, by: 'time', modes: live },
+    ...{ from, to, spanMs, by: 'time', modes: countedModes(keyMode) },
   });
   const points = fillGaps(tallies, { from, to, spanMs, now });
   return {
@@ -119,9 +139,14 @@ export const timeseries = async (deps: ReportDeps, accountId: string, days: numb
 };
 
 /** GET /v1/clients/analytics/funnel: one cohort, the messages created in the period. */
-export const funnel = async (deps: ReportDeps, accountId: string, days: number) => {
+export const funnel = async (
+  deps: ReportDeps,
+  accountId: string,
+  { days, keyMode }: ReportQuery,
+) => {
   const { from, to, monthsUntil, view } = await frameOf(deps, accountId, days);
-  const totals = totalOf(await overDays(deps, accountId, { from, to, monthsUntil }));
+  const span = { from, to, monthsUntil, modes: countedModes(keyMode) };
+  const totals = totalOf(await overDays(deps, accountId, span));
   const names = ['requested', 'accepted', 'delivered', 'verified'] as const;
   const steps = names.map((name, index) => {
     const before = totals[names[index - 1] ?? name];
@@ -134,9 +159,14 @@ export const funnel = async (deps: ReportDeps, accountId: string, days: number) 
 };
 
 /** GET /v1/clients/analytics/channels: how each channel did, and how fast. */
-export const channels = async (deps: ReportDeps, accountId: string, days: number) => {
+export const channels = async (
+  deps: ReportDeps,
+  accountId: string,
+  { days, keyMode }: ReportQuery,
+) => {
   const { from, to, monthsUntil, view } = await frameOf(deps, accountId, days);
-  const tallies = await overDays(deps, accountId, { from, to, monthsUntil }, 'channel');
+  const span = { from, to, monthsUntil, modes: countedModes(keyMode) };
+  const tallies = await overDays(deps, accountId, span, 'channel');
   const items = channelNames.map((name) => {
     const counts = totalOf(tallies.filter(({ channel }) => channel === name));
     return { ...{ channel: name, ...totalsView(counts) }, ...latenciesView(counts) };

@@ -4,6 +4,7 @@ import { cursorOf } from '../kernel/cursor.ts';
 import { fail } from '../kernel/errors.ts';
 import { derivedId, fromMessageId, idTime, toMessageId } from '../kernel/ids.ts';
 import { toUsd } from '../kernel/money.ts';
+import type { Mode } from '../messages/rules.ts';
 import type { MessageFilter, MessageItem, ReportStore } from './store.ts';
 import { stepsOf, stepView } from './timeline.ts';
 
@@ -48,11 +49,19 @@ export const listMessages = async ({ reports }: Deps, accountId: string, query: 
   return { items: items.map(messageView), next_before: more ? cursorOf(last.id) : null };
 };
 
-/** GET /v1/clients/otps/{message_id}/timeline. @throws NOT_FOUND, also for another account's message */
-export const timeline = async ({ reports }: Deps, accountId: string, messageId: string) => {
+/**
+ * GET /v1/clients/otps/{message_id}/timeline; `mode` undefined: the caller may read both.
+ * @throws NOT_FOUND, also for a message of another account or of the other mode
+ */
+export const timeline = async (
+  { reports }: Deps,
+  accountId: string,
+  messageId: string,
+  mode: Mode | undefined,
+) => {
   const id = fromMessageId(messageId);
   const item = id && (await reports.find(accountId, id));
-  if (!id || !item) throw fail('NOT_FOUND');
+  if (!id || !item || item.mode !== (mode ?? item.mode)) throw fail('NOT_FOUND');
   const events = await reports.events(id);
   const eventIds = [...events.map((event) => event.id), derivedId(id, 'otp.completed')];
   const [postings, attempts] = await Promise.all([

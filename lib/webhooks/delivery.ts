@@ -1,5 +1,6 @@
 // A delivery: one event on its way to one account's address, and how its row is read.
 import { idText } from '../kernel/ids.ts';
+import type { Mode } from '../messages/rules.ts';
 
 export type Row = Record<string, unknown>;
 
@@ -10,6 +11,8 @@ export type Delivery = {
   accountId: string;
   eventId: string;
   type: string;
+  /** Of the event. */
+  mode: Mode;
   body: string;
   status: DeliveryStatus;
   /** All attempts ever made, manual ones included. */
@@ -34,6 +37,7 @@ export const toDelivery = (row: Row): Delivery => ({
   accountId: idText(row.account_id as Buffer),
   eventId: (row.event_id as Buffer).toString('hex'),
   type: String(row.type),
+  mode: row.mode as Mode,
   body: String(row.body),
   // To everybody outside, what waits for its endpoint's turn is pending.
   status: row.status === 'waiting' ? 'pending' : (row.status as DeliveryStatus),

@@ -26,6 +26,7 @@ const toDelivery = (row: NewDelivery, now: number): Delivery => ({
   accountId: row.accountId,
   eventId: row.eventId,
   type: row.type,
+  mode: row.mode,
   body: row.body,
   status: 'pending',
   attempts: 0,
@@ -70,6 +71,7 @@ export const createDispatcher = (deps: {
       return render(event, legs.get(event.message?.id ?? '')).map((rendered) => ({
         ...rendered,
         id: newId(),
+        mode: event.mode,
         accountId: endpoint.accountId,
         place: deliverer.place(endpoint, rendered.type),
       }));

@@ -5,6 +5,7 @@ import { fail, invalid } from '../kernel/errors.ts';
 import { newId } from '../kernel/ids.ts';
 import type { Announcer } from '../messages/announce.ts';
 import { accountEvent } from '../messages/events.ts';
+import type { Mode } from '../messages/rules.ts';
 import type { Delivery } from './delivery.ts';
 import type { DisabledReason, EndpointState } from './endpoint-store.ts';
 import { publicEventId } from './render.ts';
@@ -21,6 +22,7 @@ const view = (delivery: Delivery) => ({
   id: delivery.id,
   event_id: publicEventId(delivery.eventId),
   type: delivery.type,
+  mode: delivery.mode,
   status: delivery.status,
   // While an attempt is under way, nobody knows when the next one is.
   next_attempt_at: isoOrNull(delivery.runningUntil === null ? delivery.nextAttemptAt : null),
@@ -33,7 +35,7 @@ export const listDeliveries = async (
   accountId: string,
   query: Partial<DeliveryFilter> & { limit: number },
 ) => {
-  const none = { before: undefined, type: undefined, status: undefined };
+  const none = { before: undefined, type: undefined, status: undefined, mode: undefined };
   const filter = { ...none, from: undefined, to: undefined, ...query };
   const found = await webhooks.list(accountId, { ...filter, limit: filter.limit + 1 });
   const items = found.slice(0, filter.limit);
@@ -44,15 +46,28 @@ export const listDeliveries = async (
   };
 };
 
+/** A delivery by its id; `mode` undefined: the caller may read both. */
+type Wanted = { id: string; mode: Mode | undefined };
+
+/** @throws NOT_FOUND, also for a delivery of the other mode */
+const requireDelivery = async (
+  webhooks: WebhookStore,
+  accountId: string,
+  { id, mode }: Wanted,
+): Promise<Delivery> => {
+  const delivery = await webhooks.find(accountId, id);
+  if (!delivery || delivery.mode !== (mode ?? delivery.mode)) throw fail('NOT_FOUND');
+  return delivery;
+};
+
 /** GET /v1/clients/webhooks/deliveries/{id}: with every attempt and the body. @throws NOT_FOUND */
 export const findDelivery = async (
   { webhooks }: Pick<Deps, 'webhooks'>,
   accountId: string,
-  id: string,
+  wanted: Wanted,
 ) => {
-  const delivery = await webhooks.find(accountId, id);
-  if (!delivery) throw fail('NOT_FOUND');
-  const attempts = await webhooks.attempts(id);
+  const delivery = await requireDelivery(webhooks, accountId, wanted);
+  const attempts = await webhooks.attempts(delivery.id);
   return {
     ...view(delivery),
     body: delivery.body,
@@ -91,9 +106,9 @@ const outlook = (reason: DisabledReason | null) => ({
 export const redeliver = async (
   { webhooks, clock }: Pick<Deps, 'webhooks' | 'clock'>,
   accountId: string,
-  id: string,
+  wanted: Wanted,
 ) => {
-  if (!(await webhooks.find(accountId, id))) throw fail('NOT_FOUND');
+  const { id } = await requireDelivery(webhooks, accountId, wanted);
   const reason = await heldBecause(webhooks, accountId);
   await webhooks.redeliver(accountId, id, clock.now());
   return { id, ...outlook(reason) };

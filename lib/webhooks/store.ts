@@ -2,6 +2,8 @@
 import type { Database } from '../infra/mysql.ts';
 import { belowOf, kindsOf, rowsOfKinds } from '../infra/newest.ts';
 import { idAt, idBytes, idText } from '../kernel/ids.ts';
+import type { Mode } from '../messages/rules.ts';
+import { eventCatalogue } from './catalogue.ts';
 import {
   type Delivery,
   type DeliveryStatus,
@@ -27,6 +29,7 @@ export type DeliveryFilter = {
   before: string | undefined;
   type: string | undefined;
   status: DeliveryStatus | undefined;
+  mode: Mode | undefined;
   from: number | undefined;
   to: number | undefined;
   limit: number;
@@ -54,20 +57,35 @@ const storedStates = (status: DeliveryStatus | undefined): string[] => {
   return status === 'pending' ? ['pending', 'waiting'] : [status];
 };
 
+/**
+ * By state alone all deliveries stand in one short list of kinds. One mode of them is found by type as well: of every
+ * type there is where the filter names none, so that no index more is written with each delivery.
+ */
+const indexFor = ({ type, status, mode }: DeliveryFilter) => {
+  const states = storedStates(status);
+  if (type === undefined && mode === undefined) {
+    return {
+      index: 'webhook_deliveries_by_status',
+      columns: ['status'],
+      kinds: kindsOf([states]),
+    };
+  }
+  const modes = mode === undefined ? ['live', 'test'] : [mode];
+  const types = type === undefined ? Object.keys(eventCatalogue) : [type];
+  return {
+    index: 'webhook_deliveries_by_kind',
+    columns: ['mode', 'type', 'status'],
+    kinds: kindsOf([modes, types, states]),
+  };
+};
+
 const createOwnersStore = (db: Database) => ({
   /** Newest first; at most `limit`, older than `before`. */
   list: async (accountId: string, filter: DeliveryFilter): Promise<Delivery[]> => {
-    const { type, status, from, limit } = filter;
-    const states = kindsOf([storedStates(status)]);
+    const { from, limit } = filter;
     const below = belowOf(filter);
     const rows = await rowsOfKinds(db, limit, {
-      ...{ table: 'webhook_deliveries', accountId: idBytes(accountId) },
-      ...(type === undefined
-        ? { index: 'webhook_deliveries_by_status', columns: ['status'], kinds: states }
-        : {
-            ...{ index: 'webhook_deliveries_by_type', columns: ['type', 'status'] },
-            kinds: states.map((state) => [type, ...state]),
-          }),
+      ...{ table: 'webhook_deliveries', accountId: idBytes(accountId), ...indexFor(filter) },
       from: from === undefined ? undefined : idBytes(idAt(from)),
       below: below === undefined ? undefined : idBytes(below),
     });

@@ -2,6 +2,7 @@
 import { type Database, withLockRetry } from '../infra/mysql.ts';
 import { day } from '../kernel/clock.ts';
 import { idAt, idBytes, idText } from '../kernel/ids.ts';
+import type { Mode } from '../messages/rules.ts';
 import { type Delivery, type DeliveryStatus, type Row, toDelivery } from './delivery.ts';
 import type { AttemptRow } from './store.ts';
 
@@ -13,6 +14,7 @@ export type NewDelivery = {
   accountId: string;
   eventId: string;
   type: string;
+  mode: Mode;
   body: string;
   place: Place;
 };
@@ -30,7 +32,7 @@ const lookAgainMs = 15_000;
 export const keptMs = 30 * day;
 
 const insert = `INSERT IGNORE INTO webhook_deliveries
-  (id, account_id, event_id, type, body, status, created_at, next_attempt_at, running_until) VALUES ?`;
+  (id, account_id, event_id, type, mode, body, status, created_at, next_attempt_at, running_until) VALUES ?`;
 
 const insertAttempts = `INSERT IGNORE INTO webhook_attempts
   (delivery_id, number, at, status, reason, duration_ms) VALUES ?`;
@@ -44,13 +46,14 @@ const placed = (place: Place, now: number): Bound[] => {
 };
 
 const deliveryValues = (
-  { id, accountId, eventId, type, body, place }: NewDelivery,
+  { id, accountId, eventId, type, mode, body, place }: NewDelivery,
   now: number,
 ) => [
   idBytes(id),
   idBytes(accountId),
   Buffer.from(eventId, 'hex'),
   type,
+  mode,
   // As bytes it is bound at a quarter of the cost: nothing in it has to be escaped.
   Buffer.from(body),
   ...placed(place, now),

@@ -19,7 +19,7 @@ test.serial('totals, funnel, series and channels come to what a recount comes to
     ({ mode }) => mode === 'live',
   );
   const get = async (path: string, period: number) =>
-    (await customer.live.get(`/v1/clients/analytics${path}?period=${period}`)).data;
+    (await customer.session.get(`/v1/clients/analytics${path}?period=${period}`)).data;
   const days = 5;
   const begin = (Math.floor(clock.now() / day) + 1 - days) * day;
   const inside = all.filter(({ at }) => at >= begin);
@@ -37,7 +37,7 @@ test.serial('totals, funnel, series and channels come to what a recount comes to
   t.is(previous?.requested, all.length - inside.length);
 
   const whole = await get('', days);
-  const test = await customer.live.get('/v1/clients/otps?mode=test&limit=100');
+  const test = await customer.test.get('/v1/clients/otps?mode=test&limit=100');
   const testItems = (test.data.items as { created_at: string }[]).filter(
     (item) => Date.parse(item.created_at) >= begin,
   );

@@ -18,7 +18,7 @@ const walk = async (customer: Customer, query: string): Promise<string[]> => {
   const ids: string[] = [];
   let before = '';
   for (;;) {
-    const { data, status, text } = await customer.live.get(`/v1/clients/otps?${query}${before}`);
+    const { data, status, text } = await customer.session.get(`/v1/clients/otps?${query}${before}`);
     if (status !== 200) throw new Error(text);
     ids.push(...(data.items as { message_id: string }[]).map(({ message_id: id }) => id));
     if (data.next_before === null) return ids;
@@ -84,7 +84,7 @@ test.serial(
   async (t) => {
     const customer = await stack.customer();
     const first = await insertMessages(stack, customer, 9, hour);
-    const page = (await customer.live.get('/v1/clients/otps?limit=5')).data;
+    const page = (await customer.session.get('/v1/clients/otps?limit=5')).data;
     clock.forward(1_000);
     await insertMessages(stack, customer, 4, 1);
     const rest = await walk(customer, `limit=5&before=${page.next_before}`);
@@ -130,9 +130,12 @@ test.serial(
       const answer = await customer.live.get(`/v1/clients/otps/recent?limit=${limit}`);
       t.is(answer.error.code, 'VALIDATION_ERROR');
     }
-    t.is(((await customer.live.get('/v1/clients/otps/recent')).data.items as unknown[]).length, 10);
     t.is(
-      ((await customer.live.get('/v1/clients/otps/recent?limit=50')).data.items as unknown[])
+      ((await customer.session.get('/v1/clients/otps/recent')).data.items as unknown[]).length,
+      10,
+    );
+    t.is(
+      ((await customer.session.get('/v1/clients/otps/recent?limit=50')).data.items as unknown[])
         .length,
       13,
     );

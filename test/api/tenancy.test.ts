@@ -60,9 +60,13 @@ const capacity: Thing = {
 const delivery: Thing = {
   make: async (owner) => {
     const { accountId } = owner;
+    const mode = 'live' as const;
     const rendered = { eventId: newId().replaceAll('-', ''), type: 'webhook.test', body: '{}' };
     const place = { kind: 'waiting' as const };
-    await stack.api.webhooks.add([{ ...rendered, id: newId(), accountId, place }], Date.now());
+    await stack.api.webhooks.add(
+      [{ ...rendered, id: newId(), accountId, mode, place }],
+      Date.now(),
+    );
     const { data } = await owner.session.get('/v1/clients/webhooks/deliveries');
     return (data.items as { id: string }[])[0]?.id ?? '';
   },

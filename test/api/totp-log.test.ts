@@ -26,7 +26,7 @@ test.serial('every attempt is in the log, page by page, with its filters', async
   const sandbox = totpPhone(customer.test);
   await confirm(sandbox);
   const get = async (query: string) => {
-    const answer = await customer.live.get(`/v1/clients/totp/log?${query}`);
+    const answer = await customer.session.get(`/v1/clients/totp/log?${query}`);
     t.is(answer.status, 200, answer.text);
     return answer.data;
   };

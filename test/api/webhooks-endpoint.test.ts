@@ -53,6 +53,7 @@ const add = async ({ accountId }: Customer, count: number, status: 'waiting' | '
     const event = { id: `evt_${eventId}`, type: 'webhook.test', timestamp, mode: 'live', data };
     return {
       ...{ id, accountId, eventId, type: 'webhook.test', body: JSON.stringify(event) },
+      mode: 'live' as const,
       place: { kind: 'waiting' as const },
     };
   });
@@ -165,6 +166,7 @@ test.serial('whatever text a body holds is what is kept of it', async (t) => {
   ];
   const rows = bodies.map((body) => ({
     ...{ id: newId(), accountId, eventId: newId().replaceAll('-', ''), type: 'webhook.test', body },
+    mode: 'live' as const,
     place: { kind: 'waiting' as const },
   }));
   t.is((await stack.api.webhooks.add(rows, clock.now())).size, bodies.length);

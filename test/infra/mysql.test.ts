@@ -144,6 +144,7 @@ test.serial(
         accountId: newId(),
         eventId: newId().replaceAll('-', ''),
         type,
+        mode: 'live',
         body,
         place: { kind: 'leased', until: now + 60_000 },
       }),

@@ -45,7 +45,7 @@ export const oneMessage = opsRoute({
     const plain = fromMessageId(id) ?? fromMessageId(toMessageId(id));
     const [ref] = plain ? await app.lookup.messages({ id: plain }, 1) : [];
     if (!ref) throw fail('NOT_FOUND');
-    const told = await timeline(app, ref.accountId, toMessageId(ref.id));
+    const told = await timeline(app, ref.accountId, toMessageId(ref.id), undefined);
     const message = await maskedMessage(app.reports, ref);
     return { message: { ...message, request_id: ref.requestId }, steps: told.steps };
   },
