@@ -40,8 +40,9 @@ const allowed = ({ type, allow = [], rules = [] }: Described): string => {
 const standard = (env: string, { flags }: Described): string => {
   if (flags?.presence === 'required') return '**required**';
   const value = flags?.default;
+  // Joi describes lists and maps as objects.
   const holdsNothing =
-    (Array.isArray(value) && value.length === 0) || (value instanceof Map && value.size === 0);
+    typeof value === 'object' && value !== null && Object.keys(value).length === 0;
   if (value === undefined || value === '' || holdsNothing) return 'empty';
   return code(env.endsWith('_USD') ? String(Number(value) / 1_000_000) : String(value));
 };
