@@ -1,4 +1,5 @@
 // The settings: one table that reads, bounds, documents and types the environment.
+import { readFileSync } from 'node:fs';
 import type Joi from 'joi';
 import type { LogLevel } from './log.ts';
 import { observingSettings } from './observing-settings.ts';
@@ -227,19 +228,50 @@ const mismatches = (values: Partial<Config>): string[] => {
 
 const describeMistake = (env: string, issue: string): string => `${env} ${redact(issue)}`;
 
+type Environment = Record<string, string | undefined>;
+
+/**
+ * The text of a setting: its variable, or for a secret the file that the variable with _FILE behind its name leads to,
+ * as secrets managers write them; white space at the end of the file does not count.
+ * @throws ConfigError when both are set, or the file cannot be read
+ */
+const textOf = (env: Environment, variable: string, secret: boolean): string | undefined => {
+  const text = env[variable] || undefined;
+  const file = secret ? env[`${variable}_FILE`] || undefined : undefined;
+  if (file === undefined) return text;
+  if (text !== undefined) {
+    throw new ConfigError(`${variable} and ${variable}_FILE are both set; set one of them`);
+  }
+  try {
+    return readFileSync(file, 'utf8').trimEnd() || undefined;
+  } catch {
+    throw new ConfigError(`${variable}_FILE leads to ${file}, which cannot be read`);
+  }
+};
+
 /**
  * Reads all settings from `env`.
  * @throws ConfigError naming every setting that is wrong and what is allowed, without any secret in it.
  */
-export const loadConfig = (env: Record<string, string | undefined>): Config => {
+export const loadConfig = (env: Environment): Config => {
   const mistakes: string[] = [];
-  const values = Object.entries(settings).map(([name, { env: variable, schema }]) => {
-    const given = env[variable] === '' ? undefined : env[variable];
+  const read = (variable: string, secret: boolean): string | undefined => {
+    try {
+      return textOf(env, variable, secret);
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      mistakes.push(error.message);
+      return undefined;
+    }
+  };
+  const values = Object.entries(settings).map(([name, { env: variable, schema, secret }]) => {
+    const given = read(variable, secret);
     const { value, error } = (schema as Joi.Schema).validate(given, {
       errors: { label: false },
       messages,
     });
-    if (error) mistakes.push(describeMistake(variable, error.message.trim()));
+    const isTold = mistakes.some((mistake) => mistake.startsWith(`${variable}_FILE `));
+    if (error && !isTold) mistakes.push(describeMistake(variable, error.message.trim()));
     return [name, value];
   });
   mistakes.push(...mismatches(Object.fromEntries(values)));

@@ -1,5 +1,6 @@
 // Settings: a bad one stops the process with a clear line, secrets are never repeated, the example file is complete.
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import { ConfigError, loadConfig, settings } from '../../lib/kernel/config.ts';
@@ -118,6 +119,24 @@ test('a mistake in a secret does not repeat the secret', (t) => {
   t.regex(text, /CODE_PEPPERS/);
   t.regex(text, /MYSQL_URL/);
   t.notRegex(text, /sesame|c2VzYW1l/);
+});
+
+test('a secret may stand in a file that its variable names', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'tessera-secrets-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'ops-token');
+  writeFileSync(file, 'a token of a secrets manager\n');
+  const fromFile = { OPS_TOKEN: '', OPS_TOKEN_FILE: file };
+  t.is(loadConfig(environment(fromFile)).opsToken, 'a token of a secrets manager');
+  const both = mistakes({ OPS_TOKEN: 'sesame sesame sesame', OPS_TOKEN_FILE: file });
+  t.regex(both, /OPS_TOKEN and OPS_TOKEN_FILE are both set; set one of them/);
+  const gone = mistakes({ MYSQL_URL: '', MYSQL_URL_FILE: join(folder, 'gone') });
+  t.regex(gone, /MYSQL_URL_FILE leads to \S+gone, which cannot be read/);
+  t.notRegex(gone, /required/);
+  writeFileSync(file, 'sesame');
+  t.notRegex(both + mistakes(fromFile), /sesame/);
+  // A setting that may be shown has no need of a file.
+  t.is(loadConfig(environment({ HOST_FILE: file })).host, '127.0.0.1');
 });
 
 test('the example file names every setting with its description and default, and nothing else', (t) => {
