@@ -81,3 +81,23 @@ for (const stage of ['app', 'demo']) {
     t.deepEqual(missing, []);
   });
 }
+
+test('compose asks for every password of an engine and has no default for any', (t) => {
+  const compose = readHere('docker/compose.yml');
+  const used = [...compose.matchAll(/\$\{([A-Z]+_PASSWORD)([^}]*)\}/g)];
+  const names = new Set(used.map(([, name = '']) => name));
+  t.deepEqual([...names].toSorted(), [
+    'GRAFANA_PASSWORD',
+    'MYSQL_PASSWORD',
+    'RABBITMQ_PASSWORD',
+    'REDIS_PASSWORD',
+  ]);
+  for (const [whole, , rest] of used) t.is(rest, ':?set it in docker/.env', whole);
+  const demo = readHere('docker/demo.env');
+  for (const name of names) t.regex(demo, new RegExp(`^${name}=\\S+$`, 'm'), name);
+  // Redis asks for its password, and so do the addresses of all three.
+  t.regex(compose, /--requirepass\n +- \$\{REDIS_PASSWORD/);
+  const addresses = [...compose.matchAll(/: ((?:mysql|redis|amqp|http):\/\/[^\n]*@)/g)];
+  t.is(addresses.length, 4);
+  for (const [, address = ''] of addresses) t.regex(address, /:\$\{[A-Z]+_PASSWORD/);
+});
