@@ -1,6 +1,7 @@
 // All pages of the documentation: those written by hand, with their generated parts filled in, and the generated ones.
 import { readFileSync } from 'node:fs';
 import { join as joinPath } from 'node:path';
+import { overviewRows } from './asvs.ts';
 import { errorPages, retryRows } from './errors.ts';
 import { eventExamples, eventRows, reasonRows, retryText } from './events.ts';
 import { admissionRows, lockoutText, loginText, readRows, tierRows } from './limits.ts';
@@ -30,6 +31,7 @@ const written: readonly (readonly [path: string, section: string, label?: string
   ['telegram', 'Going live'],
   ['identity-servers', 'Going live'],
   ['self-hosting', 'Going live'],
+  ['security', 'Going live'],
   ['settings', 'Reference'],
 ];
 
@@ -68,6 +70,7 @@ const partsFor = (facts: Facts, pages: readonly Page[]): Record<string, () => st
   retry_table: retryRows,
   failure_reasons: reasonRows,
   settings_tables: settingTables,
+  asvs_overview: () => overviewRows(pages.find(({ path }) => path === 'security')?.markdown ?? ''),
 });
 
 /** Pages whose place is filled in later, as HTML. */

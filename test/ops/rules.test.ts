@@ -1,6 +1,7 @@
 // What figures mean: rates, ages and folded minutes, against a queue that is simulated job by job.
 import test from 'ava';
 import * as fc from 'fast-check';
+import { html, render } from '../../api/ops/console/html.ts';
 import { maskPayload, readPayload } from '../../lib/ops/mask.ts';
 import {
   columnsOf,
@@ -161,4 +162,11 @@ test('a payload is shown without codes, secrets and whole numbers', (t) => {
     events: [{ type: 'otp.sent', data: { to: 'call ***', code: '***', token_hash: '***' } }],
   });
   t.deepEqual(readPayload(Buffer.from('{"half')), { unreadable_bytes: 6 });
+});
+
+test('a value in a page is text, wherever it stands', (t) => {
+  const hostile = `<script>x()</script>" onload='x()' &amp;`;
+  const escaped = '&lt;script&gt;x()&lt;/script&gt;&quot; onload=&#39;x()&#39; &amp;amp;';
+  const page = html`<p title="${hostile}">${hostile}${[hostile, html`<b>${hostile}</b>`]}</p>`;
+  t.is(render(page), `<p title="${escaped}">${escaped}${escaped}<b>${escaped}</b></p>`);
 });
