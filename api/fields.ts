@@ -3,6 +3,7 @@ import type Joi from 'joi';
 import { readCursor } from '../lib/kernel/cursor.ts';
 import { readMoment } from '../lib/kernel/moment.ts';
 import { e164Pattern, phoneFacts } from '../lib/kernel/phone.ts';
+import { plainLine } from '../lib/kernel/plain-text.ts';
 import {
   flag,
   integer,
@@ -80,7 +81,7 @@ export const typed = () =>
     .messages({ 'string.unicode': 'must be valid Unicode' });
 
 export const email = () =>
-  typed()
+  plainLine()
     .email({ tlds: false })
     .max(254)
     .description('E-mail address, up to 254 characters.')

@@ -1,5 +1,6 @@
 // Getting in: registering, logging in and out, passwords (spec section 4, "Account").
 
+import { plainLine } from '../../lib/kernel/plain-text.ts';
 import { flag, integer, object, oneOf, optional, text } from '../../lib/kernel/schema.ts';
 import { requireLastingKey, requireLiveRights } from '../../lib/keys/rights.ts';
 import { takeRead } from '../../lib/limits/reads.ts';
@@ -10,7 +11,7 @@ import { endSession, type Opened, refreshSession } from '../../lib/sessions/open
 import { revealFirstKeys, signUp } from '../../lib/signup/register.ts';
 import { accountData, accountView } from '../account-fields.ts';
 import { refuseUnknownToken } from '../caller.ts';
-import { code, email, password, phoneInput, typed } from '../fields.ts';
+import { code, email, password, phoneInput } from '../fields.ts';
 import { route } from '../route.ts';
 
 const tag = 'Account';
@@ -39,9 +40,9 @@ const registerRoute = route({
   body: object({
     email: email(),
     password: password(),
-    name: typed().min(1).max(100).description('Name of the owner.'),
+    name: plainLine().min(1).max(100).description('Name of the owner.'),
     phone: phoneInput(),
-    company: optional(typed().max(120).allow('').description('Company.')),
+    company: optional(plainLine().max(120).allow('').description('Company.')),
     turnstile_token: optional(
       text().max(4096).description('Token of the bot check, where it is configured.'),
     ),

@@ -5,6 +5,7 @@ import { rotateWebhookSecret } from '../../lib/accounts/webhook-secret.ts';
 import type { ApiApp } from '../../lib/app.ts';
 import { fail } from '../../lib/kernel/errors.ts';
 import { fromUsd } from '../../lib/kernel/money.ts';
+import { plainLine } from '../../lib/kernel/plain-text.ts';
 import { decimal, nullable, object, oneOf, optional, text } from '../../lib/kernel/schema.ts';
 import { requireLastingKey, requireLiveRights } from '../../lib/keys/rights.ts';
 import { takeRead } from '../../lib/limits/reads.ts';
@@ -38,9 +39,9 @@ const atLeastOne = (...names: string[]) => ({
 
 const profileShape = () =>
   object({
-    name: optional(typed().min(1).max(100).description('Name of the owner.')),
+    name: optional(plainLine().min(1).max(100).description('Name of the owner.')),
     phone: optional(phoneInput()),
-    company: optional(nullable(typed().max(120).allow('')).description('Company; null: none.')),
+    company: optional(nullable(plainLine().max(120).allow('')).description('Company; null: none.')),
     locale: optional(oneOf('en', 'ar').description('Language of messages to the owner.')),
   });
 

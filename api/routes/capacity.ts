@@ -7,6 +7,7 @@ import {
   wrapped,
 } from '../../lib/capacity/request.ts';
 import { capacityBounds, schemaVersion } from '../../lib/capacity/rules.ts';
+import { plainLines } from '../../lib/kernel/plain-text.ts';
 import { integer, nullable, object, oneOf, optional, text } from '../../lib/kernel/schema.ts';
 import { requireLiveRights } from '../../lib/keys/rights.ts';
 import { takeRead } from '../../lib/limits/reads.ts';
@@ -53,12 +54,12 @@ const create = route({
   errors: ['REAUTH_REQUIRED'],
   body: object({
     ...wishes,
-    business_justification: text()
+    business_justification: plainLines()
       .min(capacityBounds.justification.min)
       .max(capacityBounds.justification.max)
       .description('Why, 20 to 2000 characters.'),
     supporting_facts: optional(
-      nullable(text().max(capacityBounds.facts.max)).description('What supports it.'),
+      nullable(plainLines().max(capacityBounds.facts.max)).description('What supports it.'),
     ),
   }),
   data: wrapper(),

@@ -1,4 +1,5 @@
 // API keys in their owner's hands (spec section 4, "Account").
+import { plainLine } from '../../lib/kernel/plain-text.ts';
 import { flag, nullable, object, oneOf, optional, text } from '../../lib/kernel/schema.ts';
 import type { IssuedKey } from '../../lib/keys/issue.ts';
 import { revokeKey } from '../../lib/keys/issue.ts';
@@ -13,12 +14,13 @@ import { requireLastingKey, requireLiveRights } from '../../lib/keys/rights.ts';
 import type { KeyRecord } from '../../lib/keys/rules.ts';
 import { takeRead } from '../../lib/limits/reads.ts';
 import { requireProof } from '../../lib/sessions/authenticate.ts';
-import { nullableTimestamp, page, timestamp, typed, uuid } from '../fields.ts';
+import { nullableTimestamp, page, timestamp, uuid } from '../fields.ts';
 import { type Callers, route } from '../route.ts';
 
 const tag = 'API keys';
 
-const name = () => typed().min(1).max(40).description('What the key is for, 1 to 40 characters.');
+const name = () =>
+  plainLine().min(1).max(40).description('What the key is for, 1 to 40 characters.');
 const mode = () => oneOf('live', 'test').description('live sends; test is the sandbox.');
 
 const facts = {

@@ -4,6 +4,7 @@ import { connectBySignup, connectWithToken } from '../../lib/connections/connect
 import { disconnect } from '../../lib/connections/disconnect.ts';
 import { checkTemplate, createTemplate } from '../../lib/connections/template.ts';
 import { type ErrorCode, fail } from '../../lib/kernel/errors.ts';
+import { plainLine } from '../../lib/kernel/plain-text.ts';
 import { flag, nullable, object, optional, text } from '../../lib/kernel/schema.ts';
 import { requireLastingKey } from '../../lib/keys/rights.ts';
 import { refusalExtras } from '../../lib/limits/answers.ts';
@@ -14,7 +15,6 @@ import {
   templateData,
   templateView,
 } from '../connection-fields.ts';
-import { typed } from '../fields.ts';
 import { type Callers, route } from '../route.ts';
 
 const tag = 'Own WhatsApp number';
@@ -78,7 +78,7 @@ const connect = route({
       wabaId().description('Its WhatsApp Business account; templates need it to be looked after.'),
     ),
     display_name: optional(
-      typed().max(512).description('What to call the number; otherwise its verified name.'),
+      plainLine().max(512).description('What to call the number; otherwise its verified name.'),
     ),
   }),
   data: object({ connection: connectionData() }),

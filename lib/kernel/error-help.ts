@@ -14,7 +14,7 @@ export type ErrorHelp = {
 export const errorHelp: Record<ErrorCode, ErrorHelp> = {
   VALIDATION_ERROR: {
     cause:
-      'The body, a path parameter or a query parameter breaks its rules: a required field is missing, a field nobody knows is there, a phone is not E.164, the JSON cannot be parsed; or the request is no sound HTTP, without a Host header for example.',
+      'The body, a path parameter or a query parameter breaks its rules: a required field is missing, a field nobody knows is there, a phone is not E.164, a name or note holds control characters or ones that reverse the direction of a text, the JSON cannot be parsed; or the request is no sound HTTP, without a Host header for example.',
     fix: 'Read `details`: one entry per field, with what is allowed. Nothing was done and nothing was counted as a send. Correct the request; the same one will fail again.',
     provoke: 'Send `{"phone": "0123"}`.',
   },

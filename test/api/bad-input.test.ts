@@ -197,3 +197,55 @@ test.serial('nothing in this file reached a provider', (t) => {
   const { whatsapp, telegram } = stack.sim.stats();
   t.deepEqual({ whatsapp, telegram }, { whatsapp: {}, telegram: {} });
 });
+
+const esc = '\u001b[2J';
+const turned = 'Ada \u202Egnp.exe';
+
+test.serial(
+  'no text that people read takes control characters or turns of direction',
+  async (t) => {
+    const person = { name: 'Ada', phone: '+14155550123' };
+    const signUp = { ...person, email: 'plain@ex.test', password: 'a long enough password' };
+    const wishes = { requested_sustained_per_minute: 600 };
+    const why = 'Because there is a reason of some length.';
+    const calls: [string, string, Record<string, unknown>, string][] = [
+      ['POST', '/v1/clients/register', signUp, 'name'],
+      ['POST', '/v1/clients/register', signUp, 'company'],
+      ['PATCH', '/v1/clients/profile', {}, 'name'],
+      ['PATCH', '/v1/clients/profile', {}, 'company'],
+      ['POST', '/v1/clients/keys', { mode: 'test' }, 'name'],
+      [
+        'POST',
+        '/v1/clients/capacity-requests',
+        { ...wishes, business_justification: why },
+        'business_justification',
+      ],
+      [
+        'POST',
+        '/v1/clients/capacity-requests',
+        { ...wishes, business_justification: why },
+        'supporting_facts',
+      ],
+      [
+        'POST',
+        '/v1/clients/connect-whatsapp',
+        { phone_number_id: '106540352242922', access_token: 'token' },
+        'display_name',
+      ],
+    ];
+    for (const [method, path, body, field] of calls) {
+      for (const bad of [`${why} ${esc}`, `${why} ${turned}`]) {
+        const value = field === 'name' ? bad.slice(-20) : bad;
+        const sent = JSON.stringify({ ...body, [field]: value });
+        const headers = [bearer(customer.session.key), asJson];
+        const answer = await sendRaw(stack.url, { method, path, headers, body: sent });
+        const what = `${method} ${path} ${field}`;
+        const error = errorIn(t, answer, what);
+        t.is(answer.status, 400, what);
+        t.is(error.code, 'VALIDATION_ERROR', what);
+        const issues = (error.details ?? []).filter((detail) => detail.field === field);
+        t.regex(issues[0]?.issue ?? '', /^must not hold U\+(001B|202E): /, what);
+      }
+    }
+  },
+);

@@ -296,3 +296,23 @@ test.serial(
     t.is((await ops.get(pathOf())).data.status, 'active');
   },
 );
+
+test.serial('no note of an operator takes control characters or turns of direction', async (t) => {
+  const before = (await ops.get('/ops/api/audit?limit=1')).data.items[0]?.id;
+  const review = pathOf(`/capacity/${newId()}`);
+  const calls: [string, Record<string, unknown>, string][] = [
+    [pathOf('/suspend'), {}, 'reason'],
+    [pathOf('/credit'), { amount: 1 }, 'note'],
+    [review, { per_minute: 600 }, 'note'],
+    ['/ops/api/channels/pause', { channel: 'telegram' }, 'note'],
+  ];
+  for (const [path, body, field] of calls) {
+    for (const bad of ['fraud \u001b[2K', 'fraud \u202Etxt']) {
+      const { status, error } = await ops.post(path, { ...body, [field]: bad });
+      t.is(status, 400, path);
+      t.like(error, { code: 'VALIDATION_ERROR', details: [{ field }] }, path);
+      t.regex(error.details?.[0]?.issue ?? '', /^must not hold U\+(001B|202E): /, path);
+    }
+  }
+  t.is((await ops.get('/ops/api/audit?limit=1')).data.items[0]?.id, before, 'nothing was done');
+});

@@ -3,6 +3,7 @@ import { capacityView, findCapacity, reviewCapacity } from '../../../lib/capacit
 import { fail } from '../../../lib/kernel/errors.ts';
 import { newId } from '../../../lib/kernel/ids.ts';
 import { fromUsd } from '../../../lib/kernel/money.ts';
+import { plainLine, plainLines } from '../../../lib/kernel/plain-text.ts';
 import {
   flag,
   integer,
@@ -63,7 +64,7 @@ export const suspendOne = opsRoute({
   ...{ method: 'POST', path: '/ops/api/accounts/{id}/suspend' },
   summary: 'Suspends an account: keys and sessions are refused everywhere within a second.',
   params: idParams,
-  body: object({ reason: text().min(1).max(200) }),
+  body: object({ reason: plainLine().min(1).max(200) }),
   handle: async (app, request) => {
     const { params, body, requestId } = request;
     await requireAccount(app, params.id);
@@ -100,7 +101,7 @@ export const creditOne = opsRoute({
     amount: usd().invalid(0).messages({ 'any.invalid': 'must not be 0' }),
     /** Names the transfer: booked once however often it is asked for. */
     reference: optional(text().pattern(/^[\w.:-]{1,60}$/)),
-    note: nullable(text().min(1).max(200)),
+    note: nullable(plainLine().min(1).max(200)),
   }),
   handle: async (app, request) => {
     const { params, body } = request;
@@ -193,7 +194,7 @@ export const reviewOne = opsRoute({
   params: object({ id: idText(), request: idText() }),
   body: object({
     per_minute: nullable(integer()),
-    note: nullable(text().min(1).max(500)),
+    note: nullable(plainLines().min(1).max(500)),
   }),
   handle: async (app, request) => {
     const { params, body, requestId } = request;

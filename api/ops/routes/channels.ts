@@ -1,6 +1,7 @@
 // The channels: how they fare, and pausing them.
 
 import { invalid } from '../../../lib/kernel/errors.ts';
+import { plainLine } from '../../../lib/kernel/plain-text.ts';
 import { integer, object, oneOf, optional, text, withDefault } from '../../../lib/kernel/schema.ts';
 import {
   type ChannelView,
@@ -67,7 +68,7 @@ const pauseBody = object({
   channel: oneOf('whatsapp', 'telegram'),
   /** Id of a WhatsApp number; left out: the whole channel. */
   number: optional(text().pattern(/^\d{5,20}$/)),
-  note: withDefault(text().max(200).allow(''), ''),
+  note: withDefault(plainLine().max(200).allow(''), ''),
 });
 
 type PauseRequest = OpsRequest<typeof pauseBody, undefined, undefined>;
