@@ -1,64 +1,59 @@
-// Request bodies: JSON up to 64 KiB for our own routes, raw bytes for the providers'.
-import type { IncomingMessage } from 'node:http';
-import type { Middleware } from 'koa';
-import { koaBody } from 'koa-body';
-import getRawBody from 'raw-body';
+// JSON bodies of our own routes: up to 64 KiB, UTF-8, each member named once.
+import { parse } from '@hapi/bourne';
 import { fail, invalid } from '../lib/kernel/errors.ts';
 import { namesTwice } from '../lib/kernel/json-members.ts';
-import type { RequestState } from './context.ts';
+import type { Bodies } from './bodies.ts';
 import type { Context } from './envelope.ts';
+import { sourceOf } from './source.ts';
 
 export const maxJsonBytes = 64 * 1024;
 
-type BodyError = { status?: unknown; type?: unknown };
+/** What a body that names neither an object nor an array begins with is not taken for JSON (RFC 8259 allows more). */
+const objectOrArray = /^[\t\n\r ]*[[{]/;
+const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** koa-body tells a body that is too large from one that is no JSON by status and type alone. */
-const toServiceError = (error: BodyError) => {
-  if (error.status === 413 || error.type === 'entity.too.large') return fail('PAYLOAD_TOO_LARGE');
-  return invalid({ field: 'body', issue: 'must be valid JSON in UTF-8' });
+const parseText = (text: string): unknown => {
+  try {
+    if (objectOrArray.test(text)) return parse(text);
+  } catch {
+    // Said below: the parser's own words may quote the body.
+  }
+  throw invalid({ field: 'body', issue: 'must be valid JSON in UTF-8' });
 };
 
-const parse = koaBody({
-  json: true,
-  jsonLimit: maxJsonBytes,
-  jsonStrict: true,
-  includeUnparsed: true,
-  multipart: false,
-  urlencoded: false,
-  text: false,
-  parsedMethods: ['POST', 'PATCH', 'DELETE'] as never,
-  onError: (error) => {
-    throw toServiceError(error as BodyError);
-  },
-});
+const decode = (bytes: Buffer): string => {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw invalid({ field: 'body', issue: 'must be valid JSON in UTF-8' });
+  }
+};
+
+const parseBody = (bytes: Buffer): unknown => {
+  const text = decode(bytes);
+  if (text === '') return {};
+  const value = parseText(text);
+  // Who reads the first of two and who reads the last do not see the same request.
+  if (namesTwice(text, value)) throw invalid({ field: 'body', issue: 'must name each field once' });
+  return value;
+};
 
 const hasBody = ({ req }: Context): boolean =>
   req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0;
 
-// Who reads the first of two and who reads the last do not see the same request (reference 06 section 8.8).
-const refuseDoubles = ({ request }: Context): void => {
-  const { rawBody, body } = request as unknown as { rawBody?: string; body?: unknown };
-  (request as { rawBody?: string | undefined }).rawBody = undefined;
-  if (rawBody !== undefined && namesTwice(rawBody, body)) {
-    throw invalid({ field: 'body', issue: 'must name each field once' });
-  }
-};
-
-/** Parses the JSON body of a route that takes one. */
-export const jsonBody: Middleware<RequestState> = async (ctx: Context, next) => {
+/**
+ * Reads and parses the JSON body of a request; undefined when it has none.
+ * @param trusted whether its caller showed a valid credential
+ * @throws UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE, VALIDATION_ERROR, SERVICE_UNAVAILABLE at the limits of all bodies
+ */
+export const readJson = async (
+  ctx: Context,
+  bodies: Bodies,
+  trusted: boolean,
+): Promise<unknown> => {
   if (hasBody(ctx) && !ctx.request.is('json')) throw fail('UNSUPPORTED_MEDIA_TYPE');
   if (ctx.req.headers['content-encoding'] !== undefined) throw fail('UNSUPPORTED_MEDIA_TYPE');
-  await parse(ctx as never, () => {
-    refuseDoubles(ctx);
-    return next();
-  });
-};
-
-/** The bytes of a body as they came: signatures are made over them. */
-export const readRawBody = async (request: IncomingMessage, limit: number): Promise<Buffer> => {
-  try {
-    return await getRawBody(request, { limit, length: request.headers['content-length'] ?? null });
-  } catch (error) {
-    throw toServiceError(error as BodyError);
-  }
+  if (!hasBody(ctx)) return undefined;
+  const sending = { limit: maxJsonBytes, trusted, source: () => sourceOf(ctx.ip) };
+  return bodies.read(ctx.req, sending, parseBody);
 };

@@ -40,6 +40,16 @@ export type Deps = {
   activity: { requests: number };
 };
 
+/** How many Host headers there are, among names and values in turn. */
+const countHosts = (rawHeaders: readonly string[]): number => {
+  let count = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? '';
+    if (name.length === 4 && name.toLowerCase() === 'host') count++;
+  }
+  return count;
+};
+
 /** Node takes request lines and headers that cannot be read as an address; nothing behind this meets one. */
 const requireAddress = (ctx: Context): void => {
   try {
@@ -48,9 +58,12 @@ const requireAddress = (ctx: Context): void => {
   } catch {
     throw invalid({ field: 'path', issue: 'must be a path, or an absolute URL of this service' });
   }
-  if (ctx.headers.host === undefined && ctx.req.httpVersion === '1.1') {
+  const hosts = countHosts(ctx.req.rawHeaders);
+  if (hosts === 0 && ctx.req.httpVersion === '1.1') {
     throw invalid({ field: 'Host', issue: 'is required in HTTP/1.1' });
   }
+  // RFC 9112 section 3.2. Node keeps the first of them, a proxy in front may have gone by the last.
+  if (hosts > 1) throw invalid({ field: 'Host', issue: 'must be sent once' });
 };
 
 /** Runs the request; whatever it throws becomes an answer. */

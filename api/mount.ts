@@ -5,13 +5,14 @@ import type { Lobby } from '../lib/accounts/lobby.ts';
 import type { ApiApp } from '../lib/app.ts';
 import { fail, ServiceError } from '../lib/kernel/errors.ts';
 import { describeError } from '../lib/kernel/redact.ts';
-import { jsonBody } from './body.ts';
+import type { Bodies } from './bodies.ts';
+import { readJson } from './body.ts';
 import { callerOf } from './caller.ts';
 import type { RequestState } from './context.ts';
 import { answerData, type Context } from './envelope.ts';
-import { createRawBodies, type RawBodies } from './raw-bodies.ts';
+import type { Trust } from './intake.ts';
 import type { CsvRoute, JsonRoute, RawAnswer, RawRoute, Request, Route } from './route.ts';
-import { addressOf, sourceKeyOf } from './source.ts';
+import { addressOf, sourceKeyOf, sourceOf } from './source.ts';
 import { validate } from './validate.ts';
 
 /** `/v1/otp/status/{message_id}` as the router writes it. */
@@ -23,7 +24,11 @@ const input = (route: JsonRoute, ctx: Context) => ({
   query: route.query && validate(route.query, { ...ctx.query }, { name: 'query' }),
 });
 
+/** What was read of the body; undefined before that. */
 const bodyOf = (ctx: Context): unknown => (ctx.request as { body?: unknown }).body;
+const readBody = async (ctx: Context, bodies: Bodies, trusted: boolean): Promise<void> => {
+  (ctx.request as { body?: unknown }).body = await readJson(ctx, bodies, trusted);
+};
 const paramsOf = (ctx: Context): unknown => ({ ...(ctx as { params?: object }).params });
 
 const visitorOf = (ctx: Context) => ({
@@ -58,37 +63,58 @@ const noteSubject = ({ state }: Context, named: unknown): void => {
   if (typeof messageId === 'string') state.messageId = messageId;
 };
 
-const serveJson = (app: ApiApp, route: JsonRoute) => async (ctx: Context) => {
+/** What requests are read with. */
+type Reading = { bodies: Bodies; trust: Trust };
+
+/**
+ * Finds the caller before anything is read of the body. Tokens of `refresh` and `mfa` are looked at by the call itself,
+ * behind the body: such a caller is a stranger until then.
+ * @returns the caller, and whether a valid credential was shown
+ */
+const meetCaller = async (
+  app: ApiApp,
+  trust: Trust,
+  route: JsonRoute | CsvRoute,
+  ctx: Context,
+): Promise<{ caller: object; trusted: boolean }> => {
   const caller = await callerOf(app, ctx, route);
-  if (route.body && bodyOf(ctx) === undefined)
-    await jsonBody(ctx as never, () => Promise.resolve());
-  const request = {
-    ...caller,
-    ...input(route, ctx),
-    requestId: ctx.state.requestId,
-    visitor: () => visitorOf(ctx),
-    header: (name: string) => (name.toLowerCase() in ctx.headers ? ctx.get(name) : undefined),
-    setHeaders: (headers: Record<string, string>) => ctx.set(headers),
-  } as unknown as Request<'key', never, never, never>;
-  noteSubject(ctx, request.body);
-  const data = await route.handle(app, request).catch((error: unknown) => {
-    noteRefusal(app, ctx, error);
-    throw error;
-  });
-  noteSubject(ctx, data);
-  answerData(ctx, data, route.status);
+  const trusted = route.auth === 'key' || route.auth === 'session' || route.auth === 'account';
+  if (trusted) trust(ctx.req.socket);
+  return { caller, trusted };
 };
+
+const serveJson =
+  (app: ApiApp, { bodies, trust }: Reading, route: JsonRoute) =>
+  async (ctx: Context) => {
+    const { caller, trusted } = await meetCaller(app, trust, route, ctx);
+    if (route.body && bodyOf(ctx) === undefined) await readBody(ctx, bodies, trusted);
+    const request = {
+      ...caller,
+      ...input(route, ctx),
+      requestId: ctx.state.requestId,
+      visitor: () => visitorOf(ctx),
+      header: (name: string) => (name.toLowerCase() in ctx.headers ? ctx.get(name) : undefined),
+      setHeaders: (headers: Record<string, string>) => ctx.set(headers),
+    } as unknown as Request<'key', never, never, never>;
+    noteSubject(ctx, request.body);
+    const data = await route.handle(app, request).catch((error: unknown) => {
+      noteRefusal(app, ctx, error);
+      throw error;
+    });
+    noteSubject(ctx, data);
+    answerData(ctx, data, route.status);
+  };
 
 /**
  * The same behind a lobby: what waits there is an unread request. One whose body is still on its way is read first,
  * so that nobody holds a place by being slow.
  */
-const serveInTurn = (app: ApiApp, route: JsonRoute, lobby: Lobby) => {
-  const serve = serveJson(app, route);
+const serveInTurn = (app: ApiApp, reading: Reading, route: JsonRoute, lobby: Lobby) => {
+  const serve = serveJson(app, reading, route);
   return async (ctx: Context): Promise<void> => {
     // By the next tick a body that came with its head is here.
     await Promise.resolve();
-    if (!ctx.req.complete) await jsonBody(ctx as never, () => Promise.resolve());
+    if (!ctx.req.complete) await readBody(ctx, reading.bodies, false);
     await lobby.enter(async () => {
       // Nobody hears the answer.
       if (ctx.req.socket.destroyed) throw fail('SERVICE_UNAVAILABLE');
@@ -97,17 +123,17 @@ const serveInTurn = (app: ApiApp, route: JsonRoute, lobby: Lobby) => {
   };
 };
 
-const serveRaw = (app: ApiApp, route: RawRoute, bodies: RawBodies) => async (ctx: Context) => {
+// Whether a provider's call is signed is known only with its body, so it shares the limits of strangers.
+const serveRaw = (app: ApiApp, bodies: Bodies, route: RawRoute) => async (ctx: Context) => {
   const head = {
     query: new URLSearchParams(ctx.querystring),
     headers: ctx.headers,
     requestId: ctx.state.requestId,
   };
+  const sending = { limit: route.maxBodyBytes, trusted: false, source: () => sourceOf(ctx.ip) };
   const answer =
     route.refuse?.(app, head) ??
-    (await bodies.read(ctx.req, route.maxBodyBytes, (body) =>
-      route.handle(app, { ...head, body }),
-    ));
+    (await bodies.read(ctx.req, sending, (body) => route.handle(app, { ...head, body })));
   ctx.state.jobs = answer.jobs;
   sendRaw(ctx, answer, route.produces);
 };
@@ -130,8 +156,8 @@ async function* loggedRows(app: ApiApp, requestId: string, rows: AsyncIterable<s
   }
 }
 
-const serveCsv = (app: ApiApp, route: CsvRoute) => async (ctx: Context) => {
-  const caller = await callerOf(app, ctx, route);
+const serveCsv = (app: ApiApp, trust: Trust, route: CsvRoute) => async (ctx: Context) => {
+  const { caller } = await meetCaller(app, trust, route, ctx);
   const query = route.query && validate(route.query, { ...ctx.query }, { name: 'query' });
   const rows = await route.rows(app, { ...caller, query } as never).catch((error: unknown) => {
     noteRefusal(app, ctx, error);
@@ -163,21 +189,23 @@ const withBound = (route: JsonRoute, bound: ReturnType<typeof createBound>): Jso
   handle: (app, request) => bound(() => route.handle(app, request)),
 });
 
-const createServe = (app: ApiApp) => {
-  const bodies = createRawBodies();
+const createServe = (app: ApiApp, reading: Reading) => {
   const bound = createBound(app.config.maxSendsInFlight);
   return (route: Route) => {
-    if (route.kind === 'raw') return serveRaw(app, route, bodies);
-    if (route.kind === 'csv') return serveCsv(app, route);
-    if (route.lobby) return serveInTurn(app, route, route.lobby(app));
-    return serveJson(app, route.sends ? withBound(route, bound) : route);
+    if (route.kind === 'raw') return serveRaw(app, reading.bodies, route);
+    if (route.kind === 'csv') return serveCsv(app, reading.trust, route);
+    if (route.lobby) return serveInTurn(app, reading, route, route.lobby(app));
+    return serveJson(app, reading, route.sends ? withBound(route, bound) : route);
   };
 };
 
 /** A router with every route; unknown paths and methods are answered in the envelope too. */
-export const mount = (app: ApiApp, routes: readonly Route[]) => {
-  const router = new Router<RequestState>();
-  const serverOf = createServe(app);
+export const mount = (
+  app: ApiApp,
+  { routes, bodies, trust }: { routes: readonly Route[]; bodies: Bodies; trust: Trust },
+) => {
+  const router = new Router<RequestState>({ sensitive: true });
+  const serverOf = createServe(app, { bodies, trust });
   for (const route of routes) {
     const serve = serverOf(route);
     router.register(routerPath(route.path), [route.method], async (ctx) => {

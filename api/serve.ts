@@ -16,6 +16,7 @@ import {
   type ServiceError,
 } from '../lib/kernel/errors.ts';
 import { newId } from '../lib/kernel/ids.ts';
+import type { Connections } from './connections.ts';
 import { errorBody } from './envelope.ts';
 import { commonHeaders } from './headers.ts';
 
@@ -32,6 +33,9 @@ export type ServeOptions = {
   drainMs: number;
   /** How long a request may take to arrive with its body (ms). Default 15 s. */
   arrivalMs?: number;
+  /** How long its headers alone may take (ms). Default: as long as the request. */
+  headersMs?: number;
+  connections: Connections;
 };
 
 /** Most of the time a process has to end; the rest is for what stands behind the listener. */
@@ -45,13 +49,24 @@ const defaultArrivalMs = 15_000;
 const sweepMs = 250;
 /** How long a refused client may take to read its answer before its connection is cut. */
 const lingerMs = 1_000;
+const retrySeconds = 5;
+/** Refused connections that are given that time; above it they are closed at once. */
+const maxLingering = 100;
 
-const issueOf = (code: string | undefined, arrivalMs: number): FieldIssue => {
+type Deadlines = { arrivalMs: number; headersMs: number };
+
+const issueOf = (
+  code: string | undefined,
+  headersCame: boolean,
+  { arrivalMs, headersMs }: Deadlines,
+): FieldIssue => {
   if (code === 'HPE_HEADER_OVERFLOW') {
     return { field: 'headers', issue: `must be at most ${maxHeaderSize / 1024} KiB together` };
   }
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
-    return { field: 'body', issue: `must arrive within ${arrivalMs / 1000} seconds` };
+    return headersCame
+      ? { field: 'body', issue: `must arrive within ${arrivalMs / 1000} seconds` }
+      : { field: 'headers', issue: `must arrive within ${headersMs / 1000} seconds` };
   }
   return { field: 'request', issue: 'must be valid HTTP' };
 };
@@ -73,25 +88,72 @@ const refusalText = (error: ServiceError): string => {
 type Answering = ReadonlyMap<Duplex, ServerResponse | undefined>;
 
 /** Answers what never became a request. Node would send a bare status line. */
-const createRefuse = (answering: Answering, arrivalMs: number) => {
+const createRefuse = (answering: Answering, deadlines: Deadlines) => {
   const refused = new WeakSet<Duplex>();
+  let lingering = 0;
   const refuse = (socket: Duplex, error: ServiceError): void => {
     if (refused.has(socket)) return;
     refused.add(socket);
+    if (lingering >= maxLingering) {
+      socket.destroy();
+      return;
+    }
+    lingering++;
+    socket.once('close', () => lingering--);
     socket.end(refusalText(error));
     // Not at once: a reset could overtake the answer.
     setTimeout(() => socket.destroy(), lingerMs).unref();
   };
   return {
     refuse,
+    isRefused: (socket: Duplex): boolean => refused.has(socket),
     onClientError: (error: NodeJS.ErrnoException, socket: Duplex): void => {
       const response = answering.get(socket);
       const inTheMiddle = response?.headersSent === true && !response.writableEnded;
       const silent = (socket as Socket).bytesRead === 0;
       if (!socket.writable || inTheMiddle || silent) socket.destroy();
-      else refuse(socket, invalid(issueOf(error.code, arrivalMs)));
+      else {
+        const headersCame = response !== undefined && !response.writableEnded;
+        refuse(socket, invalid(issueOf(error.code, headersCame, deadlines)));
+      }
     },
   };
+};
+
+/**
+ * Tells `connections` when a request has arrived as a whole and when it is answered. A request that is answered before
+ * its body came may still send the rest for a moment; then its connection is closed.
+ */
+const follow = (
+  connections: Connections,
+  request: IncomingMessage,
+  response: ServerResponse,
+): void => {
+  const { socket } = request;
+  let counted = false;
+  let answered = false;
+  const begin = (): void => {
+    if (counted || answered) return;
+    counted = true;
+    connections.begin(socket);
+  };
+  const end = (): void => {
+    if (counted) connections.end(socket);
+    counted = false;
+  };
+  begin();
+  // A body that came with its head is complete by then; every other request is a half-read one.
+  setImmediate(() => {
+    if (answered || request.complete) return;
+    end();
+    request.once('end', begin);
+  });
+  response.once('close', () => {
+    answered = true;
+    end();
+    if (request.complete) return;
+    setTimeout(() => request.complete || socket.destroy(), lingerMs).unref();
+  });
 };
 
 /**
@@ -100,27 +162,35 @@ const createRefuse = (answering: Answering, arrivalMs: number) => {
  */
 export const serve = async (
   handle: (request: IncomingMessage, response: ServerResponse) => unknown,
-  { port, host, drainMs, arrivalMs = defaultArrivalMs }: ServeOptions,
+  options: ServeOptions,
 ): Promise<Listening> => {
+  const { port, host, drainMs, connections, arrivalMs = defaultArrivalMs } = options;
+  const headersMs = Math.min(options.headersMs ?? arrivalMs, arrivalMs);
   /** Every connection, with its latest answer. */
   const answering = new Map<Duplex, ServerResponse | undefined>();
   let closing = false;
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
+    if (isRefused(request.socket)) return;
     answering.set(request.socket, response);
     if (closing) response.shouldKeepAlive = false;
+    follow(connections, request, response);
     void handle(request, response);
   };
   const server = createServer(
     {
       ...{ keepAliveTimeout: keepAliveMs, connectionsCheckingInterval: sweepMs },
-      ...{ requestTimeout: arrivalMs, headersTimeout: arrivalMs },
+      ...{ requestTimeout: arrivalMs, headersTimeout: headersMs },
       // It is asked for where it can be missed in the envelope (context.ts).
       requireHostHeader: false,
     },
     onRequest,
   );
-  const { refuse, onClientError } = createRefuse(answering, arrivalMs);
+  const { refuse, isRefused, onClientError } = createRefuse(answering, { arrivalMs, headersMs });
   server.on('connection', (socket) => {
+    if (!connections.admit(socket)) {
+      refuse(socket, fail('SERVICE_UNAVAILABLE', { retry_after_seconds: retrySeconds }));
+      return;
+    }
     answering.set(socket, undefined);
     socket.once('close', () => answering.delete(socket));
   });

@@ -2,20 +2,25 @@
 import Koa from 'koa';
 import type { ApiApp } from '../lib/app.ts';
 import { fail } from '../lib/kernel/errors.ts';
+import type { Bodies } from './bodies.ts';
 import { type RequestState, requestContext } from './context.ts';
 import type { Context } from './envelope.ts';
+import type { Trust } from './intake.ts';
+import { createMethodsAt, type MethodsAt } from './methods.ts';
 import { mount, sendRaw } from './mount.ts';
 import type { Route } from './route.ts';
 import type { ServeDocs } from './routes/meta.ts';
 
-const methodsAt = (routes: readonly Route[], path: string): string[] => {
-  const literal = routes.filter((route) => route.path === path);
-  const matching = routes.filter((route) =>
-    new RegExp(`^${route.path.replace(/\{\w+\}/g, '[^/]+')}/?$`).test(path),
-  );
-  // A path that is written out is meant before one with a parameter in its place.
-  return (literal.length > 0 ? literal : matching).map((route) => route.method);
-};
+/** 405 for a path that is written out, before a route with a parameter in its place takes the call. */
+const refuseMethod =
+  (methods: MethodsAt): Koa.Middleware<RequestState> =>
+  (ctx, next) => {
+    const allowed = methods.literal(ctx.path);
+    const method = ctx.method === 'HEAD' ? 'GET' : ctx.method;
+    if (allowed.length === 0 || allowed.includes(method)) return next();
+    ctx.set('Allow', allowed.join(', '));
+    throw fail('METHOD_NOT_ALLOWED');
+  };
 
 /** The pages and assets below /docs. They are no operations of the API, so no routes. */
 const docsPages =
@@ -31,22 +36,31 @@ const docsPages =
     sendRaw(ctx as unknown as Context, answer, 'text/html');
   };
 
+/** What the public API serves, and what it reads requests with. */
+export type Serving = {
+  routes: readonly Route[];
+  serveDocs: ServeDocs;
+  bodies: Bodies;
+  trust: Trust;
+};
+
 /** The public API over `app`. */
 export const createServer = (
   app: ApiApp,
-  routes: readonly Route[],
-  serveDocs: ServeDocs,
+  { routes, serveDocs, bodies, trust }: Serving,
 ): Koa<RequestState> => {
   const koa = new Koa<RequestState>({ proxy: app.config.trustedProxies > 0 });
   koa.maxIpsCount = app.config.trustedProxies;
   koa.silent = true;
   koa.use(requestContext(app));
   koa.use(docsPages(app, serveDocs));
-  koa.use(mount(app, routes).routes() as Koa.Middleware<RequestState>);
+  const methods = createMethodsAt(routes);
+  koa.use(refuseMethod(methods));
+  koa.use(mount(app, { routes, bodies, trust }).routes() as Koa.Middleware<RequestState>);
   koa.use((ctx) => {
-    const allowed = methodsAt(routes, ctx.path);
+    const allowed = methods.matching(ctx.path);
     if (allowed.length === 0) throw fail('NOT_FOUND');
-    ctx.set('Allow', [...new Set(allowed)].join(', '));
+    ctx.set('Allow', allowed.join(', '));
     throw fail('METHOD_NOT_ALLOWED');
   });
   return koa;

@@ -6,6 +6,8 @@ import { code, join, table } from './page.ts';
 export const settingGroups: Record<string, RegExp> = {
   'The process':
     /^(HOST|PORT|LOG_.*|TRUSTED_PROXIES|SHUTDOWN_SECONDS|TESSERA_.*|OPS_.*|METRICS_.*|OTEL_.*|TRACE.*|HEARTBEAT.*|PROCESS.*)$/,
+  'Connections and bodies':
+    /^(MAX_CONNECTIONS|MAX_BODIES|BODY_MEMORY_|HEADERS_TIMEOUT_|REQUEST_TIMEOUT_)/,
   'The engines': /^(MYSQL_|REDIS_|AMQP_|RABBITMQ_|KEY_PREFIX|PUBLISH_)/,
   'What is kept': /^RETENTION_/,
   Keys: /^(CODE_PEPPERS|PHONE_PEPPER|SEALING_KEYS|TOTP_KEYS)$/,

@@ -5,8 +5,10 @@ import { ServiceError } from '../../lib/kernel/errors.ts';
 import type { Log } from '../../lib/kernel/log.ts';
 import { equalInConstantTime } from '../../lib/kernel/secrets.ts';
 import type { LogoutStore } from '../../lib/ops/logout-store.ts';
-import { readRawBody } from '../body.ts';
+import type { Bodies } from '../bodies.ts';
 import type { Context } from '../envelope.ts';
+import type { Trust } from '../intake.ts';
+import { sourceOf } from '../source.ts';
 import { cookieNameOf } from './cookies.ts';
 import { loginPage } from './login-page.ts';
 import { csrfOf, type OpsSession, readSession } from './session.ts';
@@ -24,7 +26,14 @@ const actorPattern = /^[\p{L}\p{M}\p{N}_ .@+-]{1,60}$/u;
 export const readActor = (name: unknown): string | undefined =>
   typeof name === 'string' && actorPattern.test(name.trim()) ? name.trim() : undefined;
 
-export type AuthDeps = { token: string; clock: Clock; log: Log; logouts: LogoutStore };
+export type AuthDeps = {
+  token: string;
+  clock: Clock;
+  log: Log;
+  logouts: LogoutStore;
+  bodies: Bodies;
+  trust: Trust;
+};
 
 /** Name of the cookie that holds the session of this request's browser. */
 export const sessionCookieOf = (ctx: KoaContext): string => cookieNameOf(cookieName, ctx.secure);
@@ -59,10 +68,11 @@ const wantsPage = (ctx: KoaContext): boolean =>
 
 const maxFormBytes = 64 * 1024;
 
-/** The fields of a form; read once, whoever asks. @throws PAYLOAD_TOO_LARGE */
-export const readForm = async (ctx: KoaContext): Promise<URLSearchParams> => {
+/** The fields of a form of somebody who passed; read once, whoever asks. @throws PAYLOAD_TOO_LARGE */
+export const readForm = async (ctx: KoaContext, bodies: Bodies): Promise<URLSearchParams> => {
+  const sending = { limit: maxFormBytes, trusted: true, source: () => sourceOf(ctx.ip) };
   ctx.state.form ??= isForm(ctx)
-    ? new URLSearchParams((await readRawBody(ctx.req, maxFormBytes)).toString('utf8'))
+    ? await bodies.read(ctx.req, sending, (body) => new URLSearchParams(body.toString('utf8')))
     : new URLSearchParams();
   return ctx.state.form as URLSearchParams;
 };
@@ -88,11 +98,11 @@ export const answerUnauthorized = (ctx: Context, refused?: Refused): void => {
 };
 
 /** A write from a browser must prove that it comes from our own page. @throws REAUTH_REQUIRED */
-const requireOwnPage = async (ctx: KoaContext, csrf: string): Promise<void> => {
+const requireOwnPage = async (ctx: KoaContext, bodies: Bodies, csrf: string): Promise<void> => {
   if (ctx.method === 'GET' || ctx.method === 'HEAD') return;
   const origin = ctx.get('Origin');
   const foreign = origin !== '' && URL.parse(origin)?.host !== ctx.host;
-  const word = isForm(ctx) ? (await readForm(ctx)).get('csrf') : ctx.get('X-CSRF-Token');
+  const word = isForm(ctx) ? (await readForm(ctx, bodies)).get('csrf') : ctx.get('X-CSRF-Token');
   const knows = equalInConstantTime(word ?? '', csrf);
   if (knows && !foreign) return;
   const message = knows
@@ -117,7 +127,8 @@ export const requireOps =
       if (ctx.get('Authorization') !== '') noteRefused(deps, ctx, 'bearer');
       return answerUnauthorized(ctx as unknown as Context);
     }
-    if (caller.csrf !== undefined) await requireOwnPage(ctx, caller.csrf);
+    deps.trust(ctx.req.socket);
+    if (caller.csrf !== undefined) await requireOwnPage(ctx, deps.bodies, caller.csrf);
     ctx.state.caller = caller;
     return next();
   };

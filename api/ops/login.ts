@@ -1,8 +1,8 @@
 // Logging in from a browser, and out again.
 import type { Context as KoaContext, Middleware, Next } from 'koa';
 import { equalInConstantTime } from '../../lib/kernel/secrets.ts';
-import { readRawBody } from '../body.ts';
 import type { Context } from '../envelope.ts';
+import { sourceOf } from '../source.ts';
 import {
   type AuthDeps,
   answerUnauthorized,
@@ -20,8 +20,10 @@ export const logoutPath = '/ops/logout';
 const maxFormBytes = 4_096;
 
 const logIn = async (deps: AuthDeps, ctx: KoaContext): Promise<void> => {
-  const { token, clock, log } = deps;
-  const form = new URLSearchParams((await readRawBody(ctx.req, maxFormBytes)).toString('utf8'));
+  const { token, clock, log, bodies } = deps;
+  const sending = { limit: maxFormBytes, trusted: false, source: () => sourceOf(ctx.ip) };
+  const text = await bodies.read(ctx.req, sending, (body) => body.toString('utf8'));
+  const form = new URLSearchParams(text);
   const actor = readActor(form.get('actor'));
   const known = equalInConstantTime(form.get('token') ?? '', token);
   if (!known) noteRefused(deps, ctx, 'form');

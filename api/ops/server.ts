@@ -3,9 +3,11 @@ import Router from '@koa/router';
 import Koa from 'koa';
 import { fail } from '../../lib/kernel/errors.ts';
 import type { OpsApp } from '../../lib/ops-app.ts';
-import { jsonBody } from '../body.ts';
+import type { Bodies } from '../bodies.ts';
+import { readJson } from '../body.ts';
 import { type RequestState, requestContext } from '../context.ts';
 import { answerData, type Context } from '../envelope.ts';
+import type { Trust } from '../intake.ts';
 import { ask } from './ask.ts';
 import { type OpsCaller, readForm, requireOps } from './auth.ts';
 import { login } from './login.ts';
@@ -22,15 +24,14 @@ const pageHeaders = {
 
 const callerOf = (ctx: Context): OpsCaller =>
   (ctx.state as unknown as { caller: OpsCaller }).caller;
-const bodyOf = (ctx: Context): unknown => (ctx.request as { body?: unknown }).body ?? {};
 const paramsOf = (ctx: Context): Record<string, string> => ({
   ...(ctx as { params?: Record<string, string> }).params,
 });
 
-const serveJson = (app: OpsApp, route: OpsJsonRoute) => async (ctx: Context) => {
-  if (route.body) await jsonBody(ctx as never, () => Promise.resolve());
+const serveJson = (app: OpsApp, bodies: Bodies, route: OpsJsonRoute) => async (ctx: Context) => {
+  const body = (route.body && (await readJson(ctx, bodies, true))) ?? {};
   const answer = await ask(app, route, {
-    ...{ body: bodyOf(ctx), params: paramsOf(ctx), query: { ...ctx.query } },
+    ...{ body, params: paramsOf(ctx), query: { ...ctx.query } },
     ...{ caller: callerOf(ctx), requestId: ctx.state.requestId },
   });
   answerData(ctx, answer);
@@ -49,9 +50,9 @@ const serveText = (app: OpsApp, route: OpsTextRoute) => async (ctx: Context) => 
   ctx.body = answer.body;
 };
 
-const serveForm = (app: OpsApp, route: OpsFormRoute) => async (ctx: Context) => {
+const serveForm = (app: OpsApp, bodies: Bodies, route: OpsFormRoute) => async (ctx: Context) => {
   const { to, headers } = await route.submit(app, {
-    ...{ form: await readForm(ctx as never), params: paramsOf(ctx) },
+    ...{ form: await readForm(ctx as never, bodies), params: paramsOf(ctx) },
     secure: ctx.secure,
     ...{ caller: callerOf(ctx), requestId: ctx.state.requestId },
   });
@@ -60,18 +61,18 @@ const serveForm = (app: OpsApp, route: OpsFormRoute) => async (ctx: Context) => 
   ctx.status = 303;
 };
 
-const serveRoute = (app: OpsApp, route: OpsRoute) => {
-  if (route.kind === 'json') return serveJson(app, route);
-  return route.kind === 'text' ? serveText(app, route) : serveForm(app, route);
+const serveRoute = (app: OpsApp, bodies: Bodies, route: OpsRoute) => {
+  if (route.kind === 'json') return serveJson(app, bodies, route);
+  return route.kind === 'text' ? serveText(app, route) : serveForm(app, bodies, route);
 };
 
 const routerPath = (path: string): string =>
   path.replace(/\{rest\}$/, '*rest').replace(/\{(\w+)\}/g, ':$1');
 
-const mount = (app: OpsApp, routes: readonly OpsRoute[]) => {
-  const router = new Router<RequestState>();
+const mount = (app: OpsApp, bodies: Bodies, routes: readonly OpsRoute[]) => {
+  const router = new Router<RequestState>({ sensitive: true });
   for (const route of routes) {
-    const serve = serveRoute(app, route);
+    const serve = serveRoute(app, bodies, route);
     router.register(routerPath(route.path), [route.method], async (ctx) => {
       ctx.state.route = route.path;
       await serve(ctx as unknown as Context);
@@ -81,12 +82,17 @@ const mount = (app: OpsApp, routes: readonly OpsRoute[]) => {
 };
 
 /** The ops listener over `app`. */
-export const createOpsServer = (app: OpsApp, routes: readonly OpsRoute[]): Koa<RequestState> => {
+export const createOpsServer = (
+  app: OpsApp,
+  routes: readonly OpsRoute[],
+  bodies: Bodies,
+  trust: Trust,
+): Koa<RequestState> => {
   // Whether TLS ended at a proxy, and under which name, is believed as the API believes addresses.
   const koa = new Koa<RequestState>({ proxy: app.config.trustedProxies > 0 });
   koa.silent = true;
   const { clock, log, logouts } = app;
-  const auth = { token: app.config.opsToken, clock, log, logouts };
+  const auth = { token: app.config.opsToken, clock, log, logouts, bodies, trust };
   koa.use(requestContext(app));
   koa.use((ctx, next) => {
     ctx.set(pageHeaders);
@@ -94,7 +100,7 @@ export const createOpsServer = (app: OpsApp, routes: readonly OpsRoute[]): Koa<R
   });
   koa.use(requireOps(auth));
   koa.use(login(auth));
-  koa.use(mount(app, routes).routes() as Koa.Middleware<RequestState>);
+  koa.use(mount(app, bodies, routes).routes() as Koa.Middleware<RequestState>);
   koa.use(() => {
     throw fail('NOT_FOUND');
   });

@@ -1,6 +1,7 @@
 // The settings: one table that reads, bounds, documents and types the environment.
 import { readFileSync } from 'node:fs';
 import type Joi from 'joi';
+import { intakeSettings } from './intake-settings.ts';
 import type { LogLevel } from './log.ts';
 import { observingSettings } from './observing-settings.ts';
 import { openHosts, openToEveryAccount } from './open-hosts.ts';
@@ -199,6 +200,7 @@ export const settings = {
     'Beginnings of numbers that the fraud guard leaves alone, with commas between them: +20, +1415555.',
   ),
 
+  ...intakeSettings,
   ...opsSettings,
   ...observingSettings,
   ...providerSettings,

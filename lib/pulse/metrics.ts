@@ -25,6 +25,12 @@ const requestMetrics = (registry: Registry) => ({
     help: 'Requests refused by a limit, by what was over it.',
     labels: ['dimension', 'reason'],
   }),
+  intake: counterFamily({
+    registry,
+    name: 'tessera_intake_refused_total',
+    help: 'Connections closed and request bodies refused because too many were open, by the limit.',
+    labels: ['limit'],
+  }),
   failOpen: counterFamily({
     registry,
     name: 'tessera_redis_failopen_total',

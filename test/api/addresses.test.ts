@@ -1,15 +1,23 @@
 // One address is one account and one row of failures, however it is spelled.
 import test from 'ava';
 import { emailKey } from '../../lib/accounts/rules.ts';
+import { beginRequest } from '../support/half-requests.ts';
 import { uniqueName } from '../support/names.ts';
 import { aNumber } from '../support/phones.ts';
-import { type Stack, startStack } from '../support/stack.ts';
+import { eventually, type Stack, startStack } from '../support/stack.ts';
 
 let stack: Stack;
 const password = 'correct horse battery';
 
 test.before(async () => {
-  stack = await startStack('addresses', { workers: [], settings: { TRUSTED_PROXIES: '1' } });
+  stack = await startStack('addresses', {
+    workers: [],
+    settings: {
+      TRUSTED_PROXIES: '1',
+      MAX_BODIES_PER_ADDRESS: '2',
+      MAX_CONNECTIONS_PER_ADDRESS: '5',
+    },
+  });
 });
 test.after.always(() => stack?.close());
 
@@ -67,4 +75,19 @@ test('keys of addresses keep letters apart that only look alike', (t) => {
   t.is(emailKey(' Ada@Example.COM '), 'ada@example.com');
   t.is(emailKey('e\u0301@x.y'), emailKey('\u00c9@x.y'));
   t.not(emailKey('e@x.y'), emailKey('\u00e9@x.y'));
+});
+
+test('behind a proxy half-read bodies count by the address of the client, not by that of the proxy', async (t) => {
+  const begin = (client: string) =>
+    beginRequest(t, stack.url, {
+      ...{ path: '/v1/clients/register', from: '127.0.0.9' },
+      headers: { 'X-Forwarded-For': `203.0.113.1, ${client}` },
+    });
+  // More than one address may open where it is the peer itself.
+  const others = await Promise.all([1, 2, 3, 4, 5, 6].map((n) => begin(`198.51.100.${200 + n}`)));
+  const first = await begin('2001:db8:7::1');
+  await begin('2001:db8:7::2');
+  await begin('2001:db8:7:0:ffff::3');
+  await eventually(t, () => first.said().startsWith('HTTP/1.1 503') || undefined);
+  t.deepEqual(others.filter(({ said }) => said() !== '').length, 0);
 });

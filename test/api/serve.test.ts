@@ -4,12 +4,19 @@ import { connect, type Socket } from 'node:net';
 import { buffer, text } from 'node:stream/consumers';
 import test, { type ExecutionContext } from 'ava';
 import { type Listening, type ServeOptions, serve } from '../../api/serve.ts';
+import { openConnections } from '../support/open-connections.ts';
 import { eventually } from '../support/stack.ts';
 
 type Handle = (request: IncomingMessage, response: ServerResponse) => unknown;
 
 const start = async (handle: Handle, options: Partial<ServeOptions> = {}): Promise<Listening> =>
-  serve(handle, { port: 0, host: '127.0.0.1', drainMs: 5_000, ...options });
+  serve(handle, {
+    port: 0,
+    host: '127.0.0.1',
+    drainMs: 5_000,
+    connections: openConnections(),
+    ...options,
+  });
 
 /** Answers only when told to. */
 const held = () => {
@@ -97,6 +104,14 @@ test('a body that does not come in time is refused in the envelope', async (t) =
   t.is(status, 400);
   t.is(error.code, 'VALIDATION_ERROR');
   t.deepEqual(error.details, [{ field: 'body', issue: 'must arrive within 0.3 seconds' }]);
+});
+
+test('headers that do not come in time are refused in the envelope', async (t) => {
+  const door = await start((request) => request.resume(), { headersMs: 300, arrivalMs: 60_000 });
+  t.teardown(door.close);
+  const { status, error } = await say(t, door.port, 'POST / HTTP/1.1\r\nHost: here\r\nX-Half');
+  t.is(status, 400);
+  t.deepEqual(error.details, [{ field: 'headers', issue: 'must arrive within 0.3 seconds' }]);
 });
 
 test('what Node refuses by itself has the envelope, too', async (t) => {

@@ -215,6 +215,10 @@ const stories: Story[] = [
     alert: 'TesseraPasswordQueue',
     series: { 'tessera_argon2_queue{process="a"}': '0x5 40x5' },
   },
+  {
+    alert: 'TesseraIntakeFull',
+    series: { 'tessera_intake_refused_total{limit="connections",process="a"}': '0+600x10' },
+  },
 ];
 
 test('every alert has a story in which it fires', (t) => {

@@ -36,10 +36,13 @@ const eventOf = remember(
   (type: string) => (eventOperations() as Record<string, Webhook | undefined>)[type],
 );
 
-const patterns = [...Map.groupBy(routes, ({ path }) => path)].map(([path, group]) => ({
-  group,
-  pattern: new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`),
-}));
+// A path that is written out is meant before one with a parameter in its place.
+const patterns = [...Map.groupBy(routes, ({ path }) => path)]
+  .sort(([left], [right]) => Number(left.includes('{')) - Number(right.includes('{')))
+  .map(([path, group]) => ({
+    group,
+    pattern: new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`),
+  }));
 
 const operationAt = (method: string, path: string): Operation | undefined => {
   const [bare = ''] = path.split('?');
