@@ -51,6 +51,14 @@ export const code = () =>
     .example('493027')
     .messages({ 'string.pattern.base': 'must be exactly 6 digits' });
 
+/** The code of a forgotten password. */
+export const resetCode = () =>
+  text()
+    .pattern(/^\d{8}$/)
+    .description('Exactly eight digits.')
+    .example('49302718')
+    .messages({ 'string.pattern.base': 'must be exactly 8 digits' });
+
 /** An id in its one written form: no braces, no other separators, always hyphens. */
 export const uuid = () =>
   text().guid({ separator: '-', wrapper: false }).messages({ 'string.guid': 'must be a UUID' });

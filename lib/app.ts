@@ -26,7 +26,9 @@ import { createPumpingCounter } from './pumping/count.ts';
 import { createHeldPrefixes } from './pumping/held.ts';
 import { createPumpingGuard } from './pumping/refuse.ts';
 import { parseAllowed } from './pumping/rules.ts';
+import { createResetCodes } from './recovery/code-store.ts';
 import { createRecovery } from './recovery/forgot.ts';
+import { createResetGuesses } from './recovery/guesses.ts';
 import { createMarker } from './reports/mark.ts';
 import { createThrottle } from './security/throttle.ts';
 import { createAuthenticateSession } from './sessions/authenticate.ts';
@@ -86,6 +88,8 @@ const openEntrance = ({ config, redis, clock }: House) => {
     payments: openPayments(config),
     passwords: createPasswords(),
     throttle: createThrottle(redis, config.keyPrefix, clock),
+    resetCodes: createResetCodes(redis, config.keyPrefix, config.codePeppers),
+    resetGuesses: createResetGuesses(redis, config.keyPrefix, clock),
   };
 };
 

@@ -42,6 +42,7 @@ import { createRetentionStore } from './retention/store.ts';
 import { createChallengeStore } from './security/challenge-store.ts';
 import { createCredentialStore } from './security/credential-store.ts';
 import { createFactorStore } from './security/factor-store.ts';
+import { createRecoveryCodes } from './security/recovery-codes.ts';
 import { createSenderWatch } from './sender/health.ts';
 import { createPauses } from './sender/pauses.ts';
 import { createResolveSender } from './sender/resolve.ts';
@@ -88,6 +89,7 @@ export const openStores = (
     challenges: createChallengeStore(db),
     credentials: createCredentialStore(db),
     factors: createFactorStore(db),
+    recoveryCodes: createRecoveryCodes(pepperOf(config)),
     keys: createKeyStore(db),
     sessions: createSessionStore(db),
     sources: createSourceStore(db, pepperOf(config)),

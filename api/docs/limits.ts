@@ -8,11 +8,15 @@ import {
 } from '../../lib/limits/rules.ts';
 import { admissionTable, type LimitRow, readTable } from '../../lib/limits/table.ts';
 import { blockMs, failedAttempts } from '../../lib/otp/rules.ts';
+import { resetStreak } from '../../lib/recovery/guesses.ts';
 import {
   failuresMax,
   firstBlockMs,
+  guessesMax,
   longestBlockMs,
   perEmail,
+  perEmailHuman,
+  perNetwork,
   perSource,
 } from '../../lib/security/throttle.ts';
 import { code, table } from './page.ts';
@@ -57,9 +61,14 @@ export const limitTexts: Record<string, string> = {
   playground_live: 'Only where the operator switched real delivery on; nobody pays for these.',
   source_send: 'Calls that name no account, right or wrong, also those that fail.',
   register: 'New accounts from one address.',
+  register_network: 'New accounts from one network of IPv6 addresses.',
   forgot_source: 'Codes for forgotten passwords asked for from one address.',
-  forgot_email: 'Codes for one account.',
-  reset_email: 'Guesses at one such code.',
+  forgot_network: 'The same from one network of IPv6 addresses.',
+  forgot_email:
+    'Codes for one account. A source that the account knows has this allowance to itself.',
+  forgot_day: 'Does not hold for sources that the account knows.',
+  forgot_strangers: 'Leaves sends of the service for sources that the accounts know.',
+  reset_network: 'The same from one network of IPv6 addresses.',
 };
 
 const units = [
@@ -69,9 +78,14 @@ const units = [
   [1_000, 'second'],
 ] as const;
 
-/** Logins are counted apart (lib/security/throttle.ts). */
+/** Logins and resets are counted apart (lib/security/throttle.ts, lib/recovery/guesses.ts). */
 export const loginText = (): string =>
-  `Logins have limits of their own: ${failuresMax} failures in a row from one source block the address there for ${windowText(firstBlockMs)}, then twice as long each time, up to ${windowText(longestBlockMs)}; one address may fail ${perEmail.limit} times a day from everywhere, and one source ${perSource.limit} times for all addresses.`;
+  [
+    `Logins have limits of their own: ${failuresMax} failures in a row of one e-mail address from one source block it there for ${windowText(firstBlockMs)}, then twice as long each time, up to ${windowText(longestBlockMs)}. Sources that the account does not know may fail ${perEmail.limit} times a day for one e-mail address, all together; past that they need the bot check (\`turnstile_token\`, see [\`TURNSTILE_REQUIRED\`](/docs/errors/TURNSTILE_REQUIRED)) where it is configured, for ${perEmailHuman.limit} more, and wait where it is not. One source may fail ${perSource.limit} times a day for all e-mail addresses, one IPv6 network of 48 bits ${perNetwork.limit} times.`,
+    `Codes for a forgotten password: ${resetStreak.failures} wrong ones in a row for one e-mail address, over all codes, block it for ${windowText(resetStreak.firstWaitMs)}, then twice as long each time, up to ${windowText(resetStreak.longestWaitMs)}. All unknown sources count together, each known one by itself.`,
+    `In an open session wrong passwords and codes count for that session alone: ${guessesMax} an hour of each kind. At a login that waits for its second factor it is ${guessesMax} an hour for each source that the account knows, and for all others together. Recovery codes are counted apart from codes of the app.`,
+    'A source is an IPv4 address or the first 64 bits of an IPv6 one. An account knows the 20 sources it was used from last, for 90 days: where its owner logged in, signed up or reset the password.',
+  ].join('\n\n');
 
 /** A window in words: 10 minutes, 1 hour, 24 hours. */
 export const windowText = (ms: number): string => {

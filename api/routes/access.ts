@@ -11,10 +11,21 @@ import { endSession, type Opened, refreshSession } from '../../lib/sessions/open
 import { revealFirstKeys, signUp } from '../../lib/signup/register.ts';
 import { accountData, accountView } from '../account-fields.ts';
 import { refuseUnknownToken } from '../caller.ts';
-import { code, email, password, phoneInput } from '../fields.ts';
+import { email, password, phoneInput, resetCode } from '../fields.ts';
 import { route } from '../route.ts';
 
 const tag = 'Account';
+
+const turnstileToken = () =>
+  optional(text().max(4096).description('Token of the bot check, where it is configured.'));
+
+/** Needed only after TURNSTILE_REQUIRED. */
+const laterTurnstileToken = () =>
+  optional(
+    text()
+      .max(4096)
+      .description('Token of the bot check; needed after TURNSTILE_REQUIRED, else not looked at.'),
+  );
 
 const openedFields = {
   session_token: text().description('Bearer of the calls of a session: sess_…'),
@@ -43,9 +54,7 @@ const registerRoute = route({
     name: plainLine().min(1).max(100).description('Name of the owner.'),
     phone: phoneInput(),
     company: optional(plainLine().max(120).allow('').description('Company.')),
-    turnstile_token: optional(
-      text().max(4096).description('Token of the bot check, where it is configured.'),
-    ),
+    turnstile_token: turnstileToken(),
     locale: optional(oneOf('en', 'ar').description('Language of messages to the owner.')),
   }),
   data: object({ account: accountData() }),
@@ -78,8 +87,12 @@ const loginRoute = route({
   ...{ method: 'POST', path: '/v1/clients/login', tag, auth: 'none' },
   lobby: ({ passwords }) => passwords.logins,
   summary: 'Opens a session, or asks for the second factor.',
-  errors: ['INVALID_CREDENTIALS', 'ACCOUNT_SUSPENDED', 'RATE_LIMIT_EXCEEDED'],
-  body: object({ email: email(), password: password() }),
+  errors: ['INVALID_CREDENTIALS', 'ACCOUNT_SUSPENDED', 'RATE_LIMIT_EXCEEDED', 'TURNSTILE_REQUIRED'],
+  body: object({
+    email: email(),
+    password: password(),
+    turnstile_token: laterTurnstileToken(),
+  }),
   data: object({
     session_token: optional(openedFields.session_token),
     refresh_token: optional(openedFields.refresh_token),
@@ -89,7 +102,13 @@ const loginRoute = route({
     expires_in: openedFields.expires_in,
   }),
   handle: async (app, { body, visitor }) => {
-    const login = await logIn(app, { ...body, visitor: visitor() });
+    const { email: address, password: given, turnstile_token: turnstileToken } = body;
+    const login = await logIn(app, {
+      email: address,
+      password: given,
+      turnstileToken,
+      visitor: visitor(),
+    });
     if (login.kind === 'open') return openedView(login.opened);
     const { mfaToken, expiresInSeconds } = login.challenge;
     return { mfa_required: true, mfa_token: mfaToken, expires_in: expiresInSeconds };
@@ -136,11 +155,13 @@ const passwordRoute = route({
 const forgotRoute = route({
   ...{ method: 'POST', path: '/v1/clients/password/forgot', tag, auth: 'none' },
   summary: 'Sends a code to the phone of the account, if there is one with this address.',
-  errors: ['RATE_LIMIT_EXCEEDED'],
-  body: object({ email: email() }),
+  errors: ['RATE_LIMIT_EXCEEDED', 'TURNSTILE_REQUIRED'],
+  body: object({ email: email(), turnstile_token: laterTurnstileToken() }),
   data: object({ sent: flag().description('Always true: who has which address is not told.') }),
   handle: async (app, { body, visitor, requestId }) => {
-    await app.recovery.forgot({ email: body.email, source: visitor().source, requestId });
+    const { ip, source } = visitor();
+    const from = { ip, source, turnstileToken: body.turnstile_token };
+    await app.recovery.forgot({ email: body.email, visitor: from, requestId });
     return { sent: true };
   },
 });
@@ -148,13 +169,19 @@ const forgotRoute = route({
 const resetRoute = route({
   ...{ method: 'POST', path: '/v1/clients/password/reset', tag, auth: 'none' },
   summary: 'Sets a new password with the code that was sent; all sessions end.',
-  errors: ['INVALID_CODE', 'RATE_LIMIT_EXCEEDED'],
-  body: object({ email: email(), code: code(), new_password: password() }),
+  errors: ['INVALID_CODE', 'RATE_LIMIT_EXCEEDED', 'TURNSTILE_REQUIRED'],
+  body: object({
+    email: email(),
+    code: resetCode(),
+    new_password: password(),
+    turnstile_token: laterTurnstileToken(),
+  }),
   data: object({ changed: flag() }),
   handle: async (app, { body, visitor }) => {
     const { email: address, code: given, new_password: wanted } = body;
-    const { source } = visitor();
-    await app.recovery.reset({ email: address, code: given, password: wanted, source });
+    const { ip, source } = visitor();
+    const from = { ip, source, turnstileToken: body.turnstile_token };
+    await app.recovery.reset({ email: address, code: given, password: wanted, visitor: from });
     return { changed: true };
   },
 });

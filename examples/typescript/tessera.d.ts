@@ -673,7 +673,7 @@ export type components = {
          * @description Stable and machine-readable.
          * @enum {string}
          */
-        code: "VALIDATION_ERROR" | "INVALID_API_KEY" | "ACCOUNT_SUSPENDED" | "NOT_FOUND" | "RATE_LIMIT_EXCEEDED" | "INTERNAL_ERROR" | "INVALID_PHONE" | "OTP_NOT_FOUND" | "IDEMPOTENCY_KEY_IN_PROGRESS" | "TEMPLATE_NOT_READY" | "CHANNEL_NOT_LINKED" | "TOO_MANY_ATTEMPTS" | "DELIVERY_FAILED" | "TELEGRAM_UNAVAILABLE" | "CENTRAL_WHATSAPP_UNSUPPORTED_REGION" | "INTL_PRICING_NOT_CONFIGURED" | "INTL_PRICE_BELOW_COST" | "CENTRAL_WHATSAPP_CONNECT_REQUIRED" | "CENTRAL_WHATSAPP_LIMIT" | "CENTRAL_WHATSAPP_PAUSED" | "TOTP_NOT_ENROLLED" | "ALREADY_ENROLLED" | "TOTP_NOT_CONFIGURED" | "INSUFFICIENT_CREDITS" | "DEPOSIT_REQUIRED" | "FREE_TRIAL_EXHAUSTED" | "SPEND_CAP_EXCEEDED" | "BILLING_ERROR" | "FREE_TRIAL_PAUSED" | "INVALID_CODE" | "INVALID_SESSION" | "INVALID_CREDENTIALS" | "MFA_REQUIRED" | "REAUTH_REQUIRED" | "EMAIL_TAKEN" | "IDEMPOTENCY_KEY_REUSED" | "METHOD_NOT_ALLOWED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "SERVICE_UNAVAILABLE";
+        code: "VALIDATION_ERROR" | "INVALID_API_KEY" | "ACCOUNT_SUSPENDED" | "NOT_FOUND" | "RATE_LIMIT_EXCEEDED" | "INTERNAL_ERROR" | "INVALID_PHONE" | "OTP_NOT_FOUND" | "IDEMPOTENCY_KEY_IN_PROGRESS" | "TEMPLATE_NOT_READY" | "CHANNEL_NOT_LINKED" | "TOO_MANY_ATTEMPTS" | "DELIVERY_FAILED" | "TELEGRAM_UNAVAILABLE" | "CENTRAL_WHATSAPP_UNSUPPORTED_REGION" | "INTL_PRICING_NOT_CONFIGURED" | "INTL_PRICE_BELOW_COST" | "CENTRAL_WHATSAPP_CONNECT_REQUIRED" | "CENTRAL_WHATSAPP_LIMIT" | "CENTRAL_WHATSAPP_PAUSED" | "TOTP_NOT_ENROLLED" | "ALREADY_ENROLLED" | "TOTP_NOT_CONFIGURED" | "INSUFFICIENT_CREDITS" | "DEPOSIT_REQUIRED" | "FREE_TRIAL_EXHAUSTED" | "SPEND_CAP_EXCEEDED" | "BILLING_ERROR" | "FREE_TRIAL_PAUSED" | "INVALID_CODE" | "INVALID_SESSION" | "INVALID_CREDENTIALS" | "TURNSTILE_REQUIRED" | "REAUTH_REQUIRED" | "EMAIL_TAKEN" | "IDEMPOTENCY_KEY_REUSED" | "METHOD_NOT_ALLOWED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "SERVICE_UNAVAILABLE";
         /** @description For people; may change. */
         message: string;
         /** @description Id of the request. */
@@ -3515,7 +3515,8 @@ export type operations = {
         /**
          * @example {
          *   "email": "dev@example.com",
-         *   "password": "correct horse battery staple"
+         *   "password": "correct horse battery staple",
+         *   "turnstile_token": "0.mF74FV8wEufAWhIGrHlxbNeWzQTxZNQj"
          * }
          */
         "application/json": {
@@ -3526,6 +3527,8 @@ export type operations = {
           email: string;
           /** @description Password, 8 to 128 characters, taken as typed. */
           password: string;
+          /** @description Token of the bot check; needed after TURNSTILE_REQUIRED, else not looked at. */
+          turnstile_token?: string;
         };
       };
     };
@@ -3617,6 +3620,21 @@ export type operations = {
               code?: "INVALID_CREDENTIALS" | "ACCOUNT_SUSPENDED";
             };
           });
+        };
+      };
+      /** @description [TURNSTILE_REQUIRED](/docs/errors/TURNSTILE_REQUIRED): Too many failures for this e-mail address. Repeat the call with a turnstile_token. */
+      403: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "TURNSTILE_REQUIRED";
+            };
+          };
         };
       };
       /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
@@ -4263,7 +4281,8 @@ export type operations = {
       content: {
         /**
          * @example {
-         *   "email": "dev@example.com"
+         *   "email": "dev@example.com",
+         *   "turnstile_token": "0.mF74FV8wEufAWhIGrHlxbNeWzQTxZNQj"
          * }
          */
         "application/json": {
@@ -4272,6 +4291,8 @@ export type operations = {
            * @description E-mail address, up to 254 characters.
            */
           email: string;
+          /** @description Token of the bot check; needed after TURNSTILE_REQUIRED, else not looked at. */
+          turnstile_token?: string;
         };
       };
     };
@@ -4302,6 +4323,21 @@ export type operations = {
             error?: {
               /** @enum {unknown} */
               code?: "VALIDATION_ERROR";
+            };
+          };
+        };
+      };
+      /** @description [TURNSTILE_REQUIRED](/docs/errors/TURNSTILE_REQUIRED): Too many failures for this e-mail address. Repeat the call with a turnstile_token. */
+      403: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "TURNSTILE_REQUIRED";
             };
           };
         };
@@ -4397,8 +4433,9 @@ export type operations = {
         /**
          * @example {
          *   "email": "dev@example.com",
-         *   "code": "493027",
-         *   "new_password": "another horse, another battery"
+         *   "code": "49302718",
+         *   "new_password": "another horse, another battery",
+         *   "turnstile_token": "0.mF74FV8wEufAWhIGrHlxbNeWzQTxZNQj"
          * }
          */
         "application/json": {
@@ -4407,10 +4444,12 @@ export type operations = {
            * @description E-mail address, up to 254 characters.
            */
           email: string;
-          /** @description Exactly six digits. */
+          /** @description Exactly eight digits. */
           code: string;
           /** @description Password, 8 to 128 characters, taken as typed. */
           new_password: string;
+          /** @description Token of the bot check; needed after TURNSTILE_REQUIRED, else not looked at. */
+          turnstile_token?: string;
         };
       };
     };
@@ -4446,6 +4485,21 @@ export type operations = {
               code?: "VALIDATION_ERROR" | "INVALID_CODE";
             };
           });
+        };
+      };
+      /** @description [TURNSTILE_REQUIRED](/docs/errors/TURNSTILE_REQUIRED): Too many failures for this e-mail address. Repeat the call with a turnstile_token. */
+      403: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "TURNSTILE_REQUIRED";
+            };
+          };
         };
       };
       /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
@@ -5052,7 +5106,7 @@ export type operations = {
          * }
          */
         "application/json": {
-          /** @description Where events go; null: nowhere. */
+          /** @description Where events go; null: nowhere. An https address of a public host; private addresses and names of private networks are refused. */
           webhook_url?: string | null;
           /** @description Most that verifications may cost in a UTC hour, USD with at most six decimals; null: no cap. */
           spend_cap_hourly?: number | null;
@@ -7778,7 +7832,7 @@ export type operations = {
                    */
                   at: string;
                   /** @enum {string} */
-                  code: "VALIDATION_ERROR" | "INVALID_API_KEY" | "ACCOUNT_SUSPENDED" | "NOT_FOUND" | "RATE_LIMIT_EXCEEDED" | "INTERNAL_ERROR" | "INVALID_PHONE" | "OTP_NOT_FOUND" | "IDEMPOTENCY_KEY_IN_PROGRESS" | "TEMPLATE_NOT_READY" | "CHANNEL_NOT_LINKED" | "TOO_MANY_ATTEMPTS" | "DELIVERY_FAILED" | "TELEGRAM_UNAVAILABLE" | "CENTRAL_WHATSAPP_UNSUPPORTED_REGION" | "INTL_PRICING_NOT_CONFIGURED" | "INTL_PRICE_BELOW_COST" | "CENTRAL_WHATSAPP_CONNECT_REQUIRED" | "CENTRAL_WHATSAPP_LIMIT" | "CENTRAL_WHATSAPP_PAUSED" | "TOTP_NOT_ENROLLED" | "ALREADY_ENROLLED" | "TOTP_NOT_CONFIGURED" | "INSUFFICIENT_CREDITS" | "DEPOSIT_REQUIRED" | "FREE_TRIAL_EXHAUSTED" | "SPEND_CAP_EXCEEDED" | "BILLING_ERROR" | "FREE_TRIAL_PAUSED" | "INVALID_CODE" | "INVALID_SESSION" | "INVALID_CREDENTIALS" | "MFA_REQUIRED" | "REAUTH_REQUIRED" | "EMAIL_TAKEN" | "IDEMPOTENCY_KEY_REUSED" | "METHOD_NOT_ALLOWED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "SERVICE_UNAVAILABLE";
+                  code: "VALIDATION_ERROR" | "INVALID_API_KEY" | "ACCOUNT_SUSPENDED" | "NOT_FOUND" | "RATE_LIMIT_EXCEEDED" | "INTERNAL_ERROR" | "INVALID_PHONE" | "OTP_NOT_FOUND" | "IDEMPOTENCY_KEY_IN_PROGRESS" | "TEMPLATE_NOT_READY" | "CHANNEL_NOT_LINKED" | "TOO_MANY_ATTEMPTS" | "DELIVERY_FAILED" | "TELEGRAM_UNAVAILABLE" | "CENTRAL_WHATSAPP_UNSUPPORTED_REGION" | "INTL_PRICING_NOT_CONFIGURED" | "INTL_PRICE_BELOW_COST" | "CENTRAL_WHATSAPP_CONNECT_REQUIRED" | "CENTRAL_WHATSAPP_LIMIT" | "CENTRAL_WHATSAPP_PAUSED" | "TOTP_NOT_ENROLLED" | "ALREADY_ENROLLED" | "TOTP_NOT_CONFIGURED" | "INSUFFICIENT_CREDITS" | "DEPOSIT_REQUIRED" | "FREE_TRIAL_EXHAUSTED" | "SPEND_CAP_EXCEEDED" | "BILLING_ERROR" | "FREE_TRIAL_PAUSED" | "INVALID_CODE" | "INVALID_SESSION" | "INVALID_CREDENTIALS" | "TURNSTILE_REQUIRED" | "REAUTH_REQUIRED" | "EMAIL_TAKEN" | "IDEMPOTENCY_KEY_REUSED" | "METHOD_NOT_ALLOWED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "SERVICE_UNAVAILABLE";
                   reason: string;
                   layer: string;
                   dimension: string;

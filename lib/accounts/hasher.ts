@@ -1,7 +1,5 @@
-// Hashing in a process of its own: it yields to everything else on the machine, and may die without harm.
+// Hashing in a process of its own: it never holds up the event loop, and may die without harm.
 import { type ChildProcess, fork } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
-import { setPriority } from 'node:os';
 import { fail } from '../kernel/errors.ts';
 import type { Hashing, HashingAnswer, HashingTask } from './hashing.ts';
 
@@ -9,8 +7,6 @@ const program = new URL('./hashing.ts', import.meta.url);
 const idleMs = 30_000;
 /** A hash takes 20 ms of a free core; without one it may take long, but not for ever. */
 const taskMs = 20_000;
-/** About a tenth of a contended core: sends hardly notice, and people still get in when there is no free core at all. */
-const niceness = 10;
 
 export type Hasher = {
   /**
@@ -22,24 +18,17 @@ export type Hasher = {
   close(): void;
 };
 
-/** What sends codes goes first, also where Linux gives each session its share of a core (sched_autogroup). */
-const yieldToAll = (pid: number): void => {
-  try {
-    setPriority(pid, niceness);
-    writeFileSync(`/proc/${pid}/autogroup`, String(niceness));
-  } catch {
-    // It has ended, or this system has no such groups.
-  }
-};
-
-/** Starts the process. */
+/**
+ * Starts the process. It has the share of a core that any process has: at a lower priority a busy machine starves it,
+ * and logins and sign-ups wait until they are refused. What it may take from sends is bounded by how often it is given
+ * work (passwords.ts).
+ */
 export const startHashing = (): ChildProcess => {
   const child = fork(program, {
     // A session, so a group, of its own; no secret of ours; Argon2's memory is outside of the heap.
     ...{ detached: true, env: {}, execArgv: ['--max-old-space-size=24'] },
     ...{ serialization: 'advanced', stdio: ['ignore', 'ignore', 'inherit', 'ipc'] },
   });
-  if (child.pid !== undefined) yieldToAll(child.pid);
   child.unref();
   return child;
 };

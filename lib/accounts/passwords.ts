@@ -1,4 +1,4 @@
-// Passwords: Argon2id in a process that yields to everything else, bounded, and alike for unknown accounts.
+// Passwords: Argon2id in a process of its own, bounded, and alike for unknown accounts.
 import { createHasher, type Hasher } from './hasher.ts';
 import { createLobby, type Lobby } from './lobby.ts';
 import { hashPrefix } from './rules.ts';
@@ -7,8 +7,8 @@ import { hashPrefix } from './rules.ts';
 const waitingMax = 64;
 // One is hashed while the next is looked up.
 const loginsAtOnce = 2;
-// A login also costs what sends need at full priority: look-ups, limits, its answer. Two dozen a second leave them as
-// they are (forty did not), and 64 who wait are through in about three seconds.
+// A hash takes about 20 ms of a core, so with this rest less than a third of one, and a login costs look-ups, limits and
+// its answer besides. Sends keep the rest; 64 who wait are through in about five seconds.
 const restMs = 50;
 
 // No password's hash, in the form of one: comparing with it takes as long.
@@ -34,8 +34,8 @@ export type Passwords = {
    */
   check(stored: string | undefined, password: string): Promise<PasswordCheck>;
   /**
-   * 32 bytes of Argon2id of each text under one salt, in order: as much work as that many passwords, in one place of
-   * the queue.
+   * 32 bytes of Argon2id of each text under one salt, in order: recovery codes of older sets are kept so. As much work
+   * as that many passwords, in one place of the queue.
    * @throws SERVICE_UNAVAILABLE when too many hashes wait already, or the process that hashes dies
    */
   derive(texts: readonly string[], salt: Buffer): Promise<Buffer[]>;

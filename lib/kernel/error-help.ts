@@ -172,11 +172,12 @@ export const errorHelp: Record<ErrorCode, ErrorHelp> = {
     fix: 'Try again, or set a new password: `POST /v1/clients/password/forgot`. After ten failures in a row the address is blocked for 15 minutes, then longer.',
     provoke: 'Log in with a wrong password.',
   },
-  MFA_REQUIRED: {
+  TURNSTILE_REQUIRED: {
     cause:
-      'The call needs the second factor of the account. A login says so without an error: `mfa_required: true` with an `mfa_token`.',
-    fix: 'Send the code of the authenticator app, or a recovery code, with the `mfa_token` to `POST /v1/clients/security/login/mfa`.',
-    provoke: 'Reserved: at present no call answers it, a login asks with `mfa_required`.',
+      'Too many logins or resets failed for this e-mail address, from addresses that the account does not know. From then on such an address needs the bot check (Turnstile), where the operator configured it; where not, the answer is `RATE_LIMIT_EXCEEDED`. An address that the owner logged in from in the last 90 days never gets this answer.',
+    fix: 'Show the Turnstile widget, and repeat the same call with its token as `turnstile_token`. The password or code was not looked at.',
+    provoke:
+      'It cannot be provoked with a test key: fail 50 logins of one e-mail address from several addresses.',
   },
   REAUTH_REQUIRED: {
     cause:

@@ -102,7 +102,11 @@ export const errorCatalogue = {
   INVALID_CODE: entry(400, 'no', 'The code is not correct.'),
   INVALID_SESSION: entry(401, 'no', 'The session is missing, expired or revoked.'),
   INVALID_CREDENTIALS: entry(401, 'no', 'The credentials are not correct.'),
-  MFA_REQUIRED: entry(401, 'no', 'A second factor is required.'),
+  TURNSTILE_REQUIRED: entry(
+    403,
+    'no',
+    'Too many failures for this e-mail address. Repeat the call with a turnstile_token.',
+  ),
   REAUTH_REQUIRED: entry(403, 'no', 'Confirm your password or a code first.'),
   EMAIL_TAKEN: entry(409, 'no', 'An account with this e-mail address exists.'),
   IDEMPOTENCY_KEY_REUSED: entry(

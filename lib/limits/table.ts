@@ -252,11 +252,33 @@ export const readTable = [
     ...guarding('playground_live', 'gl', 'Playground with real delivery, all visitors'),
     dimension: 'playground',
   }),
+  // By the first 64 bits of an IPv6 address and, wider, by its first 48; of IPv4 the narrower row holds alone.
   row('register', 5, hour, guardingSource('register', 'ri', 'Same source IP (register)')),
+  row('register_network', 20, hour, guardingSource('register', 'rn', 'Same IPv6 /48 (register)')),
   row('forgot_source', 20, hour, guardingSource('forgot', 'fi', 'Source IP (password forgotten)')),
+  row(
+    'forgot_network',
+    60,
+    hour,
+    guardingSource('forgot', 'fn', 'Same IPv6 /48 (password forgotten)'),
+  ),
   row('forgot_email', 5, hour, guardingLogin('forgot', 'fe', 'Same e-mail (password forgotten)')),
+  // Twice this, with the bot check, is less than the 20 messages a day that one phone takes.
+  row(
+    'forgot_day',
+    8,
+    day,
+    guardingLogin('forgot', 'fd', 'Same e-mail, unknown sources (password forgotten)'),
+  ),
+  // Half of the platform account's 300 a minute and 18,000 an hour; codes beyond it are not sent.
+  row(
+    'forgot_strangers',
+    25,
+    10 * second,
+    guardingLogin('forgot', 'fs', 'All unknown sources (password forgotten)'),
+  ),
   row('reset_source', 20, hour, guardingSource('reset', 'rs', 'Same source IP (password reset)')),
-  row('reset_email', 10, hour, guardingLogin('reset', 're', 'Same e-mail (password reset)')),
+  row('reset_network', 60, hour, guardingSource('reset', 'rw', 'Same IPv6 /48 (password reset)')),
 ] as const;
 
 export type ReadRowName = (typeof readTable)[number]['name'];

@@ -9,8 +9,8 @@ import { randomToken } from '../kernel/secrets.ts';
 import { type Opened, openSession, type SessionDeps, type Visitor } from '../sessions/open.ts';
 import { tokenHash } from '../sessions/tokens.ts';
 import { type ChallengeStore, endChallenge } from './challenge-store.ts';
-import { isFactor, type MfaDeps } from './factor.ts';
-import { isVerdict, type Throttle } from './throttle.ts';
+import { guessOf, isFactor, type MfaDeps } from './factor.ts';
+import { guessSubject, isVerdict, type Throttle } from './throttle.ts';
 
 const lifeMs = 5 * minute;
 const codesPerToken = 5;
@@ -43,8 +43,8 @@ export const startChallenge = async (
 /**
  * POST /v1/clients/security/login/mfa: a session for the right code of an authenticator app, or an unused recovery
  * code.
- * @throws INVALID_SESSION (token), INVALID_CODE, TOO_MANY_ATTEMPTS (of this token), RATE_LIMIT_EXCEEDED (of the
- * account), ACCOUNT_SUSPENDED
+ * @throws INVALID_SESSION (token), INVALID_CODE, TOO_MANY_ATTEMPTS (of this token), RATE_LIMIT_EXCEEDED (of a source
+ * that the account knows, or of all others), ACCOUNT_SUSPENDED
  */
 export const answerChallenge = async (
   deps: SessionDeps & ChallengeDeps & MfaDeps & { throttle: Throttle },
@@ -59,7 +59,11 @@ export const answerChallenge = async (
   const { account, attempts, visitor, expiresAt } = challenge;
   if (account.status !== 'active') throw fail('ACCOUNT_SUSPENDED');
   if (attempts > codesPerToken) throw tooMany(expiresAt, now);
-  const guess = throttle.guessing('code', account.id, async () => {
+  const email = emailKey(account.email);
+  const trusted = await deps.sources.isTrusted(email, visitor.source, now);
+  const attempt = { email, source: visitor.source, trusted };
+  const subject = guessSubject.ofLogin(account.id, attempt);
+  const guess = throttle.guessing(guessOf(code), subject, async () => {
     if (await isFactor(deps, account.id, code)) return;
     throw fail('INVALID_CODE', { attempts_remaining: Math.max(codesPerToken - attempts, 0) });
   });
@@ -75,7 +79,7 @@ export const answerChallenge = async (
       otherwise: 'INVALID_SESSION',
     },
   });
-  await throttle.clear({ email: emailKey(account.email), source: visitor.source });
+  await throttle.clear(attempt);
   return opened;
 };
 

@@ -9,16 +9,16 @@ import { type Ending, endAccess } from './credential-store.ts';
 
 type Row = Record<string, unknown>;
 
-export type RecoverySet = { salt: Buffer; hashes: readonly Buffer[] };
+export type RecoverySet = { hashes: readonly Buffer[] };
 
 const writeRecovery = async (
   trx: Database,
   account_id: Buffer,
-  { salt, hashes }: RecoverySet,
+  { hashes }: RecoverySet,
 ): Promise<void> => {
   await trx('recovery_codes').where({ account_id }).delete();
   await trx('recovery_codes').insert(hashes.map((hash) => ({ account_id, hash })));
-  await trx('account_factors').where({ account_id }).update({ recovery_salt: salt });
+  await trx('account_factors').where({ account_id }).update({ recovery_salt: null });
 };
 
 const setUp = (db: Database) => ({
@@ -133,6 +133,7 @@ const prove = (db: Database) => ({
     };
   },
 
+  /** The codes of the present set; `salt` is that of a set kept as Argon2id, null of one kept as HMACs. */
   findRecoveryCodes: async (accountId: string) => {
     const account_id = idBytes(accountId);
     const set = await db<Row>('account_factors').where({ account_id }).first('recovery_salt');

@@ -21,12 +21,12 @@ import type { Session } from '../sessions/rules.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { FactorStore } from './factor-store.ts';
 import {
-  hashRecoveryCodes,
-  newRecoverySet,
+  type RecoveryCodes,
   readRecoveryCode,
   recoveryCodesLow,
+  saltedHashOf,
 } from './recovery-codes.ts';
-import type { Throttle } from './throttle.ts';
+import { type Guess, guessSubject, type Throttle } from './throttle.ts';
 
 /** How long a seed waits for the code that confirms it. */
 const pendingMs = 10 * minute;
@@ -35,6 +35,7 @@ const issuer = 'Tessera';
 export type MfaDeps = {
   factors: FactorStore;
   passwords: Passwords;
+  recoveryCodes: RecoveryCodes;
   sealer: Sealer;
   news: NewsStore;
   announcer: Announcer;
@@ -82,13 +83,19 @@ const newsOfLeft =
     return [accountEvent('security.recovery_codes_low', { ...about, data })];
   };
 
-// One Argon2id per guess: all codes of a set share a salt. Every code is compared, so time tells nothing.
-const isRecoveryCode = async (deps: MfaDeps, accountId: string, code: string): Promise<boolean> => {
-  const { factors, passwords, clock } = deps;
-  if (readRecoveryCode(code) === undefined) return false;
+// Every code is compared, so time tells nothing.
+const isRecoveryCode = async (
+  deps: MfaDeps,
+  accountId: string,
+  typed: string,
+): Promise<boolean> => {
+  const { factors, passwords, recoveryCodes, clock } = deps;
+  const code = readRecoveryCode(typed);
+  if (code === undefined) return false;
   const { salt, codes } = await factors.findRecoveryCodes(accountId);
-  if (!salt) return false;
-  const [hash = Buffer.alloc(0)] = await hashRecoveryCodes(passwords, [code], salt);
+  const hash = salt
+    ? await saltedHashOf(passwords, code, salt)
+    : recoveryCodes.hashOf(accountId, code);
   const found = codes.filter((candidate) => timingSafeEqual(candidate.hash, hash));
   const [match] = found.filter(({ usedAt }) => usedAt === null);
   if (!match) return false;
@@ -103,20 +110,24 @@ const isRecoveryCode = async (deps: MfaDeps, accountId: string, code: string): P
 export const isFactor = async (deps: MfaDeps, accountId: string, code: string): Promise<boolean> =>
   (await isAppCode(deps, accountId, code)) || (await isRecoveryCode(deps, accountId, code));
 
+/** A recovery code and a code of the app are told apart by their form, and counted apart. */
+export const guessOf = (code: string): Guess =>
+  readRecoveryCode(code) === undefined ? 'code' : 'recovery';
+
 /**
- * Takes a password or a code as proof that the owner acts.
+ * Takes a password or a code as proof that the owner acts; failures count for this session alone.
  * @throws INVALID_CREDENTIALS, INVALID_CODE, RATE_LIMIT_EXCEEDED
  */
 export const requireFactor = (
   deps: FactorDeps,
-  account: Account,
-  { password, code }: Proof,
+  { account, session }: Actor,
+  { password, code = '' }: Proof,
 ): Promise<void> =>
   password === undefined
-    ? deps.throttle.guessing('code', account.id, async () => {
-        if (!(await isFactor(deps, account.id, code ?? ''))) throw fail('INVALID_CODE');
+    ? deps.throttle.guessing(guessOf(code), guessSubject.ofSession(session.id), async () => {
+        if (!(await isFactor(deps, account.id, code))) throw fail('INVALID_CODE');
       })
-    : deps.throttle.guessing('password', account.id, async () => {
+    : deps.throttle.guessing('password', guessSubject.ofSession(session.id), async () => {
         const found = await deps.accounts.findCredentials(account.id);
         const { matches } = await deps.passwords.check(found?.passwordHash, password);
         if (!matches) throw fail('INVALID_CREDENTIALS');
@@ -149,17 +160,18 @@ export const confirmFactor = async (
   { account, session }: Actor,
   code: string,
 ): Promise<string[]> => {
-  const { factors, passwords, sealer, clock, throttle, revocations } = deps;
+  const { factors, recoveryCodes, sealer, clock, throttle, revocations } = deps;
   const now = clock.now();
   const sealed = await factors.findPending(account.id, now);
   if (sealed === undefined) throw nothingSetUp();
+  // Before the code is looked at: nothing that takes its time stands between the code's 30 seconds and the answer.
+  const { codes, hashes } = recoveryCodes.newSet(account.id);
   const secret = sealer.open(sealed, seedContext(account.id));
   const step = matchStep({ secret, code, nowMs: now });
-  await throttle.guessing('code', account.id, async () => {
+  await throttle.guessing('code', guessSubject.ofSession(session.id), async () => {
     if (step === undefined) throw fail('INVALID_CODE');
   });
-  const { codes, ...kept } = await newRecoverySet(passwords);
-  const confirmed = { sealed, step: step ?? 0, now, ...kept };
+  const confirmed = { sealed, step: step ?? 0, now, hashes };
   if (!(await factors.confirm(account.id, confirmed))) throw nothingSetUp();
   await deps.sessions.setProven(session.id, now);
   await revocations.announce(account.id);
@@ -186,7 +198,7 @@ export const disableFactor = async (
 ): Promise<void> => {
   const { factors, clock, revocations } = deps;
   if (!(await factors.isEnabled(account.id))) throw nothingSetUp();
-  await requireFactor(deps, account, proof);
+  await requireFactor(deps, { account, session }, proof);
   const at = clock.now();
   const ending = { now: at, except: session.id, reason: 'mfa_disabled' };
   const about = { accountId: account.id, mode: 'live' as const, requestId, at, subject: newId() };
@@ -203,14 +215,13 @@ export const disableFactor = async (
  */
 export const renewRecoveryCodes = async (
   deps: FactorDeps,
-  { account }: Actor,
+  { account, session }: Actor,
   proof: Proof,
 ): Promise<string[]> => {
   if (!(await deps.factors.isEnabled(account.id))) throw nothingSetUp();
-  // Before the proof, which may be a code that is used up by it: after it nothing may be refused for want of room.
-  const { codes, ...kept } = await newRecoverySet(deps.passwords);
-  await requireFactor(deps, account, proof);
-  if (!(await deps.factors.replaceRecoveryCodes(account.id, kept))) throw nothingSetUp();
+  const { codes, hashes } = deps.recoveryCodes.newSet(account.id);
+  await requireFactor(deps, { account, session }, proof);
+  if (!(await deps.factors.replaceRecoveryCodes(account.id, { hashes }))) throw nothingSetUp();
   return codes;
 };
 
@@ -223,7 +234,7 @@ export const reauthenticate = async (
   { account, session }: Actor,
   proof: Proof,
 ): Promise<void> => {
-  await requireFactor(deps, account, proof);
+  await requireFactor(deps, { account, session }, proof);
   // Nobody is told: who remembers the session without the proof reads it again before refusing (api/caller.ts).
   await deps.sessions.setProven(session.id, deps.clock.now());
 };

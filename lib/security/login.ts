@@ -2,6 +2,7 @@
 import type { Passwords } from '../accounts/passwords.ts';
 import { emailKey } from '../accounts/rules.ts';
 import type { AccountStore, Credentials } from '../accounts/store.ts';
+import type { Turnstile } from '../channels/turnstile.ts';
 import { fail } from '../kernel/errors.ts';
 import { type ReadLimiter, takeRead } from '../limits/reads.ts';
 import {
@@ -12,6 +13,7 @@ import {
   type Visitor,
 } from '../sessions/open.ts';
 import type { Still } from '../sessions/store.ts';
+import { humanCheck } from '../signup/human.ts';
 import { type Challenge, type ChallengeDeps, startChallenge } from './challenge.ts';
 import type { Throttle } from './throttle.ts';
 
@@ -21,9 +23,16 @@ export type LoginDeps = SessionDeps &
     passwords: Passwords;
     throttle: Throttle;
     reads: ReadLimiter;
+    turnstile: Turnstile | undefined;
   };
 
-export type Login = { email: string; password: string; visitor: Visitor };
+/** `turnstileToken` is looked at only past the limit of sources that the account does not know. */
+export type Login = {
+  email: string;
+  password: string;
+  turnstileToken: string | undefined;
+  visitor: Visitor;
+};
 
 export type LoggedIn = { kind: 'open'; opened: Opened } | { kind: 'mfa'; challenge: Challenge };
 
@@ -44,11 +53,16 @@ const prove = async (deps: LoginDeps, login: Login): Promise<Credentials> => {
 
 /**
  * POST /v1/clients/login. A right password with a second factor set up clears nothing until its code is right.
- * @throws INVALID_CREDENTIALS, ACCOUNT_SUSPENDED, RATE_LIMIT_EXCEEDED (dimension login), SERVICE_UNAVAILABLE
+ * @throws INVALID_CREDENTIALS, ACCOUNT_SUSPENDED, RATE_LIMIT_EXCEEDED (dimension login), TURNSTILE_REQUIRED,
+ * VALIDATION_ERROR (about turnstile_token), SERVICE_UNAVAILABLE
  */
 export const logIn = async (deps: LoginDeps, login: Login): Promise<LoggedIn> => {
-  const attempt = { email: emailKey(login.email), source: login.visitor.source };
-  const proven = await deps.throttle.attempting(attempt, () => prove(deps, login));
+  const email = emailKey(login.email);
+  const { source, ip } = login.visitor;
+  const trusted = await deps.sources.isTrusted(email, source, deps.clock.now());
+  const attempt = { email, source, trusted };
+  const human = humanCheck(deps.turnstile, { turnstileToken: login.turnstileToken, ip });
+  const proven = await deps.throttle.attempting(attempt, human, () => prove(deps, login));
   const { account, passwordHash } = proven;
   if (account.status !== 'active') throw fail('ACCOUNT_SUSPENDED');
   await takeRead(deps.reads, 'session_open', account.id);

@@ -8,7 +8,7 @@ import { fail } from '../kernel/errors.ts';
 import type { Revocations } from '../keys/revocations.ts';
 import type { Session } from '../sessions/rules.ts';
 import type { CredentialStore } from './credential-store.ts';
-import type { Throttle } from './throttle.ts';
+import { guessSubject, type Throttle } from './throttle.ts';
 
 export type PasswordDeps = {
   accounts: AccountStore;
@@ -40,7 +40,8 @@ export const setPassword = async (
 };
 
 /**
- * POST /v1/clients/password. A wrong present password counts like one at login.
+ * POST /v1/clients/password. A wrong present password counts for the session, or for all keys of the account, alone:
+ * what others try at login refuses no one here.
  * @throws INVALID_CREDENTIALS, VALIDATION_ERROR (the new one is easily guessed), RATE_LIMIT_EXCEEDED
  */
 export const changePassword = async (
@@ -55,15 +56,18 @@ export const changePassword = async (
 ): Promise<void> => {
   const { account, session, current, wanted, source } = given;
   await requireGoodPassword('new_password', wanted, account);
-  const attempt = { email: emailKey(account.email), source };
-  const { present, hash } = await deps.throttle.attempting(attempt, async () => {
+  const subject = session ? guessSubject.ofSession(session.id) : guessSubject.ofKeys(account.id);
+  let present: string | undefined;
+  let hash = '';
+  await deps.throttle.guessing('password', subject, async () => {
     const found = await deps.accounts.findCredentials(account.id);
-    const { matches } = await deps.passwords.check(found?.passwordHash, current);
+    present = found?.passwordHash;
+    const { matches } = await deps.passwords.check(present, current);
     if (!matches) throw fail('INVALID_CREDENTIALS');
-    return { present: found?.passwordHash, hash: await deps.passwords.hash(wanted) };
+    hash = await deps.passwords.hash(wanted);
   });
   // Of two changes at once the one that comes second was proven with a password that is gone.
   const changed = { accountId: account.id, hash, present, except: session?.id };
   if (!(await setPassword(deps, changed))) throw fail('INVALID_CREDENTIALS');
-  await deps.throttle.clear(attempt);
+  await deps.throttle.forget({ email: emailKey(account.email), source });
 };

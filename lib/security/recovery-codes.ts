@@ -1,14 +1,14 @@
-// Recovery codes: ten of 80 bits, written in Crockford's base 32, kept as Argon2id under one salt per set.
-import { randomBytes } from 'node:crypto';
+// Recovery codes: ten of 80 bits, written in Crockford's base 32, kept as HMACs.
+import { createHmac, randomBytes } from 'node:crypto';
 import type { Passwords } from '../accounts/passwords.ts';
+import type { NamedKey } from '../kernel/secrets.ts';
 
-/** How many a set has (reference 06 section 5). */
+/** How many a set has. */
 export const recoveryCodesPerSet = 10;
 /** Below this many unused ones it is time for new ones; the account's webhook is told. */
 export const recoveryCodesLow = 3;
 const bytesPerCode = 10;
 const alphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
-const saltBytes = 16;
 
 const encode = (bytes: Buffer): string => {
   let bits = BigInt(`0x${bytes.toString('hex')}`);
@@ -20,11 +20,9 @@ const encode = (bytes: Buffer): string => {
   return text;
 };
 
-/** Fresh codes, as people write them down: four groups of four. */
-const newRecoveryCodes = (): string[] =>
-  Array.from({ length: recoveryCodesPerSet }, () =>
-    encode(randomBytes(bytesPerCode)).replace(/.{4}(?=.)/g, '$&-'),
-  );
+/** A fresh code, as people write it down: four groups of four. */
+const newRecoveryCode = (): string =>
+  encode(randomBytes(bytesPerCode)).replace(/.{4}(?=.)/g, '$&-');
 
 /** The code in what somebody typed, or undefined: case, spaces and dashes do not count, O is 0 and I and L are 1. */
 export const readRecoveryCode = (typed: string): string | undefined => {
@@ -32,23 +30,42 @@ export const readRecoveryCode = (typed: string): string | undefined => {
   return /^[0-9A-HJKMNP-TV-Z]{16}$/.test(plain) ? plain : undefined;
 };
 
+/** What is kept of a code: an HMAC over the account and the code as it is read. */
+export type RecoveryCodes = {
+  /** What is kept of `code` (as readRecoveryCode answers it) for this account: 32 bytes. */
+  hashOf(accountId: string, code: string): Buffer;
+  /** A fresh set: the codes to show once, and what is kept of them. */
+  newSet(accountId: string): { codes: string[]; hashes: Buffer[] };
+};
+
 /**
- * What is kept of codes: below 112 bits a plain hash would not do (OWASP ASVS 6.5.2).
+ * Recovery codes under `key`. A slow hash protects what people choose; these are 80 random bits, and without the key,
+ * which is not in the database, not even those can be tried.
+ */
+export const createRecoveryCodes = (key: NamedKey): RecoveryCodes => {
+  const hashOf: RecoveryCodes['hashOf'] = (accountId, code) =>
+    createHmac('sha256', key.key).update(`recovery-code\n${accountId}\n${code}`).digest();
+  return {
+    hashOf,
+    newSet: (accountId) => {
+      const codes = Array.from({ length: recoveryCodesPerSet }, newRecoveryCode);
+      return {
+        codes,
+        hashes: codes.map((code) => hashOf(accountId, readRecoveryCode(code) ?? '')),
+      };
+    },
+  };
+};
+
+/**
+ * The hash of a code in a set that was made before codes were kept as HMACs: Argon2id under the salt of the set.
  * @throws SERVICE_UNAVAILABLE
  */
-export const hashRecoveryCodes = (
+export const saltedHashOf = async (
   passwords: Pick<Passwords, 'derive'>,
-  codes: readonly string[],
+  code: string,
   salt: Buffer,
-): Promise<Buffer[]> =>
-  passwords.derive(
-    codes.map((code) => readRecoveryCode(code) ?? ''),
-    salt,
-  );
-
-/** A fresh set: the codes to show once, and what is kept of them. @throws SERVICE_UNAVAILABLE */
-export const newRecoverySet = async (passwords: Pick<Passwords, 'derive'>) => {
-  const codes = newRecoveryCodes();
-  const salt = randomBytes(saltBytes);
-  return { codes, salt, hashes: await hashRecoveryCodes(passwords, codes, salt) };
+): Promise<Buffer> => {
+  const [hash = Buffer.alloc(32)] = await passwords.derive([code], salt);
+  return hash;
 };

@@ -24,7 +24,7 @@ import { isToken, newTokenPair, type TokenPair, tokenHash } from './tokens.ts';
 
 export type SessionDeps = {
   sessions: SessionStore;
-  sources: Pick<SourceStore, 'nameOf'>;
+  sources: Pick<SourceStore, 'nameOf' | 'isTrusted'>;
   revocations: Pick<Revocations, 'announce'>;
   clock: Clock;
   log: Log;

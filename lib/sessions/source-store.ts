@@ -9,9 +9,6 @@ import { knownSourceMs, knownSourcesMax } from './rules.ts';
 
 type Row = Record<string, unknown>;
 
-/** The id of no account. */
-const nobody = '00000000-0000-0000-0000-000000000000';
-
 export type SourceStore = ReturnType<typeof createSourceStore>;
 
 /**
@@ -72,15 +69,16 @@ export const createSourceStore = (db: Database, key: NamedKey) => {
 
     /**
      * Whether the owner of the account with this e-mail address logged in, signed up or reset the password from the
-     * source in the last 90 days. False for an address without an account, after the same two look-ups.
+     * source in the last 90 days. False for an address without an account, after the same query.
      */
     isTrusted: async (email: string, source: string, now: number): Promise<boolean> => {
-      const row = await db<Row>('accounts')
-        .where({ email_key: emailKey(email) })
-        .first('id');
-      const accountId = row ? idText(row.id as Buffer) : nobody;
-      return (
-        (await find(accountId, source, now).first('source')) !== undefined && row !== undefined
+      const rows = await db<Row>('accounts as a')
+        .join('known_sources as k', 'k.account_id', 'a.id')
+        .where('a.email_key', emailKey(email))
+        .where('k.last_used_at', '>', now - knownSourceMs)
+        .select('a.id', 'k.source');
+      return rows.some((row) =>
+        nameOf(idText(row.id as Buffer), source).equals(row.source as Buffer),
       );
     },
 

@@ -4,6 +4,24 @@ import { fail, invalid } from '../kernel/errors.ts';
 
 const retrySeconds = 5;
 
+/** The bot check of one call, run where it is needed; undefined where none is configured. */
+export type HumanCheck = (() => Promise<void>) | undefined;
+
+/**
+ * The bot check of a call that needs one only past a limit.
+ * @throws (when run) TURNSTILE_REQUIRED without a token, else as requireHuman
+ */
+export const humanCheck = (
+  turnstile: Turnstile | undefined,
+  visitor: { turnstileToken: string | undefined; ip: string },
+): HumanCheck => {
+  if (!turnstile) return undefined;
+  return async () => {
+    if (visitor.turnstileToken === undefined) throw fail('TURNSTILE_REQUIRED');
+    await requireHuman({ turnstile }, visitor);
+  };
+};
+
 // The token works once, so it is looked at last: a mistake in another field does not use it up.
 /**
  * Lets a person pass, where the bot check is configured.

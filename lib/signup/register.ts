@@ -5,6 +5,7 @@ import type { Turnstile } from '../channels/turnstile.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { fail, invalid } from '../kernel/errors.ts';
 import { phoneFacts } from '../kernel/phone.ts';
+import { networkOf } from '../kernel/source.ts';
 import { type ReadLimiter, takeRead } from '../limits/reads.ts';
 import type { SourceStore } from '../sessions/source-store.ts';
 import {
@@ -40,6 +41,7 @@ export const signUp = async (deps: SignUpDeps, command: SignUp): Promise<Account
   }
   await requireGoodPassword('password', command.password, command);
   await takeRead(deps.reads, 'register', command.source);
+  await takeRead(deps.reads, 'register_network', networkOf(command.source));
   await requireHuman(deps, command);
   const { turnstileToken: _, ip: __, source, ...registration } = command;
   const { account } = await createAccount(deps, registration, { reveal: true });

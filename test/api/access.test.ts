@@ -245,7 +245,7 @@ test('a forgotten password is replaced with a code to the owner’s phone', asyn
   });
   const reset = (given: string, to = 'a fresh long one') =>
     from()('password/reset', { email, code: given, new_password: to });
-  const wrong = String((Number(code) + 1) % 1_000_000).padStart(6, '0');
+  const wrong = String((Number(code) + 1) % 100_000_000).padStart(8, '0');
   t.is((await reset(wrong)).error.code, 'INVALID_CODE');
   t.like((await reset(code, 'password1')).error.details, [{ field: 'new_password' }]);
   t.is((await reset(code)).status, 200);
@@ -259,7 +259,7 @@ test('who has an account is not told to those who forgot', async (t) => {
   const email = 'nobody.at.all@example.com';
   const { status, data } = await from()('password/forgot', { email });
   t.deepEqual({ status, data }, { status: 200, data: { sent: true } });
-  const reset = await from()('password/reset', { email, code: '123456', new_password: password });
+  const reset = await from()('password/reset', { email, code: '12345678', new_password: password });
   t.is(reset.error.code, 'INVALID_CODE');
 });
 

@@ -56,7 +56,7 @@ const callWith = async (
   const asked = business ? await businessWith(business, field, value) : {};
   const body = { ...bounds.base(customer), ...asked, [field]: value };
   address += 1;
-  const from = `2001:db8:${Math.floor(address / 65_536).toString(16)}:${(address % 65_536).toString(16)}::1`;
+  const from = `2001:db8:${(address % 65_536).toString(16)}:${Math.floor(address / 65_536).toString(16)}::1`;
   const headers = { 'X-Forwarded-For': from };
   return clientOf(bounds.as, customer).call(method, path, { body, headers });
 };

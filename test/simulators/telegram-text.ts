@@ -142,4 +142,4 @@ export const readMarkup = (given: unknown): Markup => {
 
 /** The code a message carries: what its copy button copies, else the only run of six digits. */
 export const codeIn = (text: string, copyText: string | undefined): string | null =>
-  copyText ?? /(?<!\d)\d{6}(?!\d)/.exec(text)?.[0] ?? null;
+  copyText ?? /(?<!\d)\d{6}(?:\d{2})?(?!\d)/.exec(text)?.[0] ?? null;

@@ -69,13 +69,18 @@ const company: FieldBounds = {
 const locale: FieldBounds = { good: ['en', 'ar'], bad: ['', 'fr', 'EN', 'en-US', ...notText] };
 const uuid = '01a1fbf0-dc97-7d74-9dbf-33d7e8e4d656';
 
-const code: FieldBounds = {
-  good: ['000000', '999999'],
-  bad: [undefined, '', '12345', '1234567', '12345a', ...notText],
+const resetCode: FieldBounds = {
+  good: ['00000000', '12345678'],
+  bad: [undefined, '123456', '1234567', '123456789', '1234567a', ' 1234567', '', ...notText],
 };
 
 // A wrong one of either kind is refused after its form was taken.
 const proof: Record<string, FieldBounds> = { password: text(1, 128), code: text(6, 32, '1') };
+
+const turnstileToken: FieldBounds = {
+  good: [undefined, 't', chars(4096)],
+  bad: [chars(4097), ...notText],
+};
 
 const newcomer = () => ({
   ...{ email: `${uniqueName('n')}@tessera.example`, password: 'correct horse battery' },
@@ -95,13 +100,13 @@ export const accountBounds: Readonly<Record<string, RouteBounds>> = {
     fields: {
       ...{ email, password, company, phone: given(phone), locale: maybe(locale) },
       name: given(text(1, 100)),
-      turnstile_token: { good: [undefined, 't', chars(4096)], bad: [chars(4097), ...notText] },
+      turnstile_token: turnstileToken,
     },
   },
   'POST /v1/clients/login': {
     as: 'anybody',
     base: () => ({ email: `${uniqueName('n')}@tessera.example`, password: 'not this one' }),
-    fields: { email, password },
+    fields: { email, password, turnstile_token: turnstileToken },
   },
   'POST /v1/clients/password': {
     as: 'session',
@@ -110,14 +115,23 @@ export const accountBounds: Readonly<Record<string, RouteBounds>> = {
     }),
     fields: { current_password: given(text(1, 128)), new_password: password },
   },
-  'POST /v1/clients/password/forgot': { as: 'anybody', base: () => ({}), fields: { email } },
+  'POST /v1/clients/password/forgot': {
+    as: 'anybody',
+    base: () => ({ email: `${uniqueName('n')}@tessera.example` }),
+    fields: { email, turnstile_token: turnstileToken },
+  },
   'POST /v1/clients/password/reset': {
     as: 'anybody',
     base: () => ({
-      ...{ email: `${uniqueName('n')}@tessera.example`, code: '123456' },
+      ...{ email: `${uniqueName('n')}@tessera.example`, code: '12345678' },
       new_password: 'a fresh long password',
     }),
-    fields: { email, code, new_password: password },
+    fields: {
+      email,
+      code: resetCode,
+      new_password: password,
+      turnstile_token: turnstileToken,
+    },
   },
   'PATCH /v1/clients/profile': {
     as: 'session',
