@@ -1,6 +1,7 @@
 // Checks a part of a request against its schema; what is wrong is said by field, and never repeats the value.
 import type Joi from 'joi';
 import { type FieldIssue, fail, invalid, type ServiceError } from '../lib/kernel/errors.ts';
+import { namesPrototype } from '../lib/kernel/json-members.ts';
 
 /** What Joi calls a phone number that is not in its canonical form. */
 export const nationalPrefixIssue = 'string.nationalPrefix';
@@ -61,6 +62,8 @@ export const validate = (
   value: unknown,
   part: { name: 'body' | 'path' | 'query' },
 ): unknown => {
+  // Joi passes this name over instead of refusing it.
+  if (namesPrototype(value)) throw invalid({ field: '__proto__', issue: 'is not allowed' });
   const checked = prepared(schema, part.name === 'query').validate(value);
   if (checked.error) throw refusalOf(checked.error.details, part.name);
   return checked.value;

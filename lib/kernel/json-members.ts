@@ -32,3 +32,18 @@ const countMembers = (value: unknown): number => {
 /** Whether `text`, which was parsed as `value`, names a member of one object more than once. */
 export const namesTwice = (text: string, value: unknown): boolean =>
   countColons(text) !== countMembers(value);
+
+/**
+ * Whether an object in a parsed value has a member named `__proto__`. JSON.parse makes it a member like any other, and
+ * whatever copies the object afterwards takes it for the prototype: checks by name would miss it.
+ */
+export const namesPrototype = (value: unknown): boolean => {
+  const open = [value];
+  while (open.length > 0) {
+    const next = open.pop();
+    if (typeof next !== 'object' || next === null) continue;
+    if (Object.hasOwn(next, '__proto__')) return true;
+    open.push(...Object.values(next));
+  }
+  return false;
+};
