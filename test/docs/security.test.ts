@@ -1,6 +1,7 @@
 // The Security page says what is so: every requirement once, every test it names, every package pinned.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { dictionary } from '@zxcvbn-ts/language-common';
 import test from 'ava';
 import { verdictsIn } from '../../api/docs/asvs.ts';
 import { markdownAt } from './facts.ts';
@@ -107,7 +108,7 @@ test('only what the contract leaves to the owner, or a later release brings, is 
   const open = verdictsIn(page).filter(({ verdict }) => verdict === 'Not met');
   t.deepEqual(
     open.map(({ requirement }) => requirement),
-    ['6.3.3'],
+    ['6.3.3', '7.2.4'],
   );
 });
 
@@ -134,6 +135,11 @@ test('every test that the page names exists', (t) => {
       `${path} › ${plain}`,
     );
   }
+});
+
+test('the page tells how many passwords are refused', (t) => {
+  const leaked = dictionary['passwords-common'].filter((password) => password.length >= 8);
+  t.true(page.includes(`the ${leaked.length.toLocaleString('en-US')} passwords of 8 characters`));
 });
 
 test('every row that is met names a test, a part of this page, or what makes it so', (t) => {
