@@ -4,7 +4,7 @@ import { fail, invalid } from '../lib/kernel/errors.ts';
 import { namesTwice } from '../lib/kernel/json-members.ts';
 import type { Bodies } from './bodies.ts';
 import type { Context } from './envelope.ts';
-import { sourceOf } from './source.ts';
+import { callerAddress, sourceOf } from './source.ts';
 
 export const maxJsonBytes = 64 * 1024;
 
@@ -54,6 +54,6 @@ export const readJson = async (
   if (hasBody(ctx) && !ctx.request.is('json')) throw fail('UNSUPPORTED_MEDIA_TYPE');
   if (ctx.req.headers['content-encoding'] !== undefined) throw fail('UNSUPPORTED_MEDIA_TYPE');
   if (!hasBody(ctx)) return undefined;
-  const sending = { limit: maxJsonBytes, trusted, source: () => sourceOf(ctx.ip) };
+  const sending = { limit: maxJsonBytes, trusted, source: () => sourceOf(callerAddress(ctx)) };
   return bodies.read(ctx.req, sending, parseBody);
 };

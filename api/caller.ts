@@ -10,7 +10,7 @@ import { tierOf } from '../lib/limits/tier.ts';
 import type { Mode } from '../lib/messages/rules.ts';
 import type { Context } from './envelope.ts';
 import type { Auth, Callers, CsvRoute, JsonRoute } from './route.ts';
-import { sourceKeyOf } from './source.ts';
+import { callerAddress, sourceKeyOf } from './source.ts';
 
 const headerOf = (ctx: Context): string | undefined => ctx.get('Authorization') || undefined;
 
@@ -47,7 +47,7 @@ const byKey = async (
 ): Promise<Callers['key']> => {
   const principal = await app.authenticate(headerOf(ctx)).catch((error: unknown) => {
     if (!route.sends) throw error;
-    return refuseStranger(app, sourceKeyOf(ctx.ip), unknownKey)(error);
+    return refuseStranger(app, sourceKeyOf(callerAddress(ctx)), unknownKey)(error);
   });
   ctx.state.keyId = principal.keyId;
   return { principal, tier: note(app, ctx, principal.account, principal.mode) };
@@ -62,7 +62,7 @@ const bySession = async (
   const needsProof = route.errors.includes('REAUTH_REQUIRED');
   const found = await app
     .authenticateSession(headerOf(ctx), { needsProof })
-    .catch(refuseUnknownToken(app, sourceKeyOf(ctx.ip)));
+    .catch(refuseUnknownToken(app, sourceKeyOf(callerAddress(ctx))));
   note(app, ctx, found.account, undefined);
   return found;
 };

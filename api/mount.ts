@@ -12,7 +12,7 @@ import type { RequestState } from './context.ts';
 import { answerData, type Context } from './envelope.ts';
 import type { Trust } from './intake.ts';
 import type { CsvRoute, JsonRoute, RawAnswer, RawRoute, Request, Route } from './route.ts';
-import { addressOf, sourceKeyOf, sourceOf } from './source.ts';
+import { callerAddress, sourceKeyOf, sourceOf } from './source.ts';
 import { validate } from './validate.ts';
 
 /** `/v1/otp/status/{message_id}` as the router writes it. */
@@ -32,9 +32,9 @@ const readBody = async (ctx: Context, bodies: Bodies, trusted: boolean): Promise
 const paramsOf = (ctx: Context): unknown => ({ ...(ctx as { params?: object }).params });
 
 const visitorOf = (ctx: Context) => ({
-  ip: addressOf(ctx.ip).replace(/^::ffff:/, ''),
+  ip: callerAddress(ctx),
   userAgent: ctx.get('User-Agent'),
-  source: sourceKeyOf(ctx.ip),
+  source: sourceKeyOf(callerAddress(ctx)),
 });
 
 /** Refusals by a limit are shown to the account in its limits document. */
@@ -130,7 +130,7 @@ const serveRaw = (app: ApiApp, bodies: Bodies, route: RawRoute) => async (ctx: C
     headers: ctx.headers,
     requestId: ctx.state.requestId,
   };
-  const sending = { limit: route.maxBodyBytes, trusted: false, source: () => sourceOf(ctx.ip) };
+  const sending = { limit: route.maxBodyBytes, trusted: false, source: () => sourceOf(callerAddress(ctx)) };
   const answer =
     route.refuse?.(app, head) ??
     (await bodies.read(ctx.req, sending, (body) => route.handle(app, { ...head, body })));

@@ -7,6 +7,18 @@ import { sourceName } from '../lib/kernel/source.ts';
 export const addressOf = (ip: string): string =>
   /^\[([^\]]+)\](?::\d+)?$/.exec(ip)?.[1] ?? /^([\d.]+):\d+$/.exec(ip)?.[1] ?? ip;
 
+type Call = { ip: string; req: { socket: { remoteAddress?: string | undefined } } };
+
+/**
+ * The address that a call comes from, without port and zone: the one that a believed proxy names, or, where that is no
+ * address, the one that the connection has.
+ */
+export const callerAddress = ({ ip, req }: Call): string => {
+  const [named = ''] = addressOf(ip).split('%');
+  const address = isIP(named) === 0 ? (req.socket.remoteAddress ?? '') : named;
+  return address.replace(/^::ffff:/, '');
+};
+
 /** An opaque name of where a call comes from; limits count by it, and by the wider network it begins with. */
 export const sourceKeyOf = (ip: string): string => sourceName(sourceOf(ip), prefixOf(ip, 3));
 

@@ -2,6 +2,7 @@
 import { integer, list, nullable, object, oneOf, optional, text } from '../../lib/kernel/schema.ts';
 import { readableMode, requireLiveRights } from '../../lib/keys/rights.ts';
 import { takeRead } from '../../lib/limits/reads.ts';
+import { eventCatalogue } from '../../lib/webhooks/catalogue.ts';
 import { findDelivery, listDeliveries, redeliver, sendTest } from '../../lib/webhooks/manage.ts';
 import { listQuery, mode, moment, nullableTimestamp, page, timestamp } from '../fields.ts';
 import { route } from '../route.ts';
@@ -29,7 +30,7 @@ const deliveries = route({
   summary: 'Deliveries, newest first.',
   query: object({
     ...listQuery(100),
-    type: optional(text().max(40).description('Only this event type.')),
+    type: optional(oneOf(...Object.keys(eventCatalogue)).description('Only this event type.')),
     status: optional(status()),
     mode: optional(mode().description('Only these; a key reads its own mode alone.')),
     from: optional(moment().description('Made at or after.')),

@@ -1,5 +1,5 @@
 // The audit log in MySQL: who did what to what, how it ended, and how many it was about.
-import type { Database } from '../infra/mysql.ts';
+import { type Database, fitsAscii } from '../infra/mysql.ts';
 import { idBytes, idText, idTime } from '../kernel/ids.ts';
 
 type Row = Record<string, unknown>;
@@ -95,6 +95,7 @@ export const createAuditStore = (db: Database) => ({
 
   /** Newest first. */
   list: async ({ before, action, subject, limit }: AuditFilter): Promise<AuditEntry[]> => {
+    if (action !== undefined && !fitsAscii(action)) return [];
     const query = db<Row>('ops_audit').orderBy('id', 'desc').limit(limit);
     if (before !== undefined) query.where('id', '<', idBytes(before));
     if (action !== undefined) query.where({ action });

@@ -2,7 +2,7 @@
 
 import type { Account } from '../accounts/rules.ts';
 import { accountFromRow } from '../accounts/store.ts';
-import type { Database } from '../infra/mysql.ts';
+import { type Database, fitsAscii } from '../infra/mysql.ts';
 import { day } from '../kernel/clock.ts';
 import { idAt, idBytes, idText } from '../kernel/ids.ts';
 
@@ -43,6 +43,7 @@ const accounts = (db: Database) => ({
     // As people write numbers: +1 (415) 555-0100.
     const part = likeText(text.startsWith('+') ? text.replace(/[\s().-]/g, '') : text);
     if (uuid.test(text)) query.where({ id: idBytes(text) });
+    else if (text.startsWith('+') && !fitsAscii(part)) return [];
     else if (text.startsWith('+')) query.where('phone', 'like', `${part}%`);
     else if (text.includes('@')) query.where('email_key', 'like', `${part.toLowerCase()}%`);
     else if (text !== '') {
@@ -103,6 +104,7 @@ const messages = (db: Database) => ({
     by: { phone: string } | { requestId: string } | { id: string },
     limit: number,
   ): Promise<{ id: string; accountId: string; requestId: string }[]> => {
+    if ('requestId' in by && !fitsAscii(by.requestId)) return [];
     const query = db<Row>('messages')
       .select('id', 'account_id', 'request_id')
       .orderBy('id', 'desc')
@@ -149,6 +151,7 @@ const numbers = (db: Database) => {
         .limit(limit);
       if (account !== undefined) query.where('c.account_id', idBytes(account));
       if (before !== undefined) {
+        if (!fitsAscii(before)) return [];
         const last = await db<Row>('whatsapp_connections')
           .where({ phone_number_id: before })
           .first();
