@@ -5,7 +5,7 @@ declare const typed: unique symbol;
 declare const missing: unique symbol;
 
 /** A Joi schema that knows the type it lets through. */
-export type Schema<T> = Joi.Schema & { readonly [typed]?: T };
+export type Schema<T> = Joi.AnySchema & { readonly [typed]?: T };
 /** The same for a member that may be left out. */
 export type Optional<T> = Schema<T> & { readonly [missing]: true };
 export type Infer<S> = S extends Schema<infer T> ? T : never;
