@@ -45,7 +45,7 @@ const sources = 8;
 /** Connections opened at once, and the pause behind them. */
 const batch = { size: 50, pauseMs: 20 };
 /** How long a wave is held after its last connection. */
-const holdMs = 5_000;
+const holdMs = 8_000;
 const healthEveryMs = 250;
 const healthPatienceMs = 12_000;
 const length = 60_000;

@@ -6,6 +6,7 @@ import { countInvariants, readMessages, readQueues } from './invariants.ts';
 import type { Invariant } from './judge.ts';
 import { type Load, linkPhones, seedSenders, startLoad } from './load.ts';
 import { script } from './script.ts';
+import { countSlowClients } from './slow-clients.ts';
 import { type Stand, startStand } from './stand.ts';
 import { countWebhooks } from './webhooks.ts';
 
@@ -13,7 +14,7 @@ const { values } = parseArgs({
   options: {
     sends: { type: 'string', default: '12000' },
     rate: { type: 'string', default: '70' },
-    only: { type: 'string', default: 'messages,webhooks' },
+    only: { type: 'string', default: 'messages,webhooks,slow-clients' },
     help: { type: 'boolean', default: false },
   },
 });
@@ -21,8 +22,9 @@ const { values } = parseArgs({
 const help = `npm run test:faults -- [options]
   --sends N   codes to send in all (12000)
   --rate N    codes a second (70)
-  --only P    one part: messages (all processes and engines, about ten minutes), or
-              webhooks (the webhook worker twenty times, about four)
+  --only P    one part: messages (all processes and engines, about ten minutes),
+              webhooks (the webhook worker twenty times, about four), or
+              slow-clients (thousands of half-open, idle and dripping connections, about two)
 `;
 
 const say = (line: string): void => {
@@ -91,6 +93,18 @@ const runWebhooks = async (folder: string): Promise<boolean> => {
   }
 };
 
+const runSlowClients = async (folder: string): Promise<boolean> => {
+  const stand = await startStand(join(folder, 'slow-clients-stack'));
+  process.once('SIGINT', () => void stand.stop().then(() => process.exit(130)));
+  try {
+    const invariants = await countSlowClients(stand, say);
+    reportInvariants(invariants);
+    return invariants.every(({ violations }) => violations.length === 0);
+  } finally {
+    await stand.stop();
+  }
+};
+
 const run = async (folder: string): Promise<boolean> => {
   const stand = await startStand(join(folder, 'stack'));
   process.once('SIGINT', () => void stand.stop().then(() => process.exit(130)));
@@ -125,7 +139,8 @@ if (values.help) {
   const parts = values.only.split(',');
   const messages = parts.includes('messages') ? await run(folder) : true;
   const webhooks = parts.includes('webhooks') ? await runWebhooks(folder) : true;
-  const sound = messages && webhooks;
+  const slowClients = parts.includes('slow-clients') ? await runSlowClients(folder) : true;
+  const sound = messages && webhooks && slowClients;
   say(
     sound ? '\nNothing that must not happen has happened.' : '\nSomething happened that must not.',
   );
