@@ -54,7 +54,7 @@ const passOn = (from: Readable | null, to: NodeJS.WriteStream, listener?: Listen
 };
 
 const runInForeground = (
-  { args, listener }: Pick<TestRun, 'args' | 'listener'>,
+  { args, listener, beforeEnd }: Pick<TestRun, 'args' | 'listener' | 'beforeEnd'>,
   env: NodeJS.ProcessEnv,
   signal: AbortSignal,
 ): Promise<number> =>
@@ -70,6 +70,7 @@ const runInForeground = (
     child.on('error', fail);
     child.on('close', (exitCode, ending) => {
       const code = exitCode ?? 128 + (ending ? constants.signals[ending] : 0);
+      beforeEnd?.();
       listener?.end(code);
       done(code);
     });
@@ -86,6 +87,8 @@ export type TestRun = {
   durable: boolean;
   /** Added to the environment. */
   env?: NodeJS.ProcessEnv;
+  /** Is called when the program has ended, before the listener's last word. */
+  beforeEnd?: () => void;
   /** Hears the output, which then does not go to a terminal directly. */
   listener?: Listener;
 };

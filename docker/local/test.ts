@@ -1,18 +1,29 @@
 // npm test: the whole test suite against private engines; arguments go to AVA.
-import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import { createFailures, describeEnd } from './failures.ts';
 import { stateFolder } from './session.ts';
+import { describeSlowest, readTimes } from './slowest.ts';
 import { inRepository, type Listener, runWithTestEngines } from './test-engines.ts';
+
+const log = stateFolder('test.log');
+const times = stateFolder('test-times.jsonl');
+mkdirSync(dirname(log), { recursive: true });
+for (const file of [log, times]) writeFileSync(file, '');
+
+/** Says which files took longest, on a terminal too. */
+const tellSlowest = (): void => {
+  const said = describeSlowest(readTimes(readFileSync(times, 'utf8')));
+  if (said === undefined) return;
+  appendFileSync(log, `\n${said}\n`);
+  process.stderr.write(`\n${said}\n`);
+};
 
 /** Keeps the log, and names what failed once more at its end. */
 const createReport = (): Listener => {
   const startedAt = performance.now();
   const failures = createFailures();
-  const log = stateFolder('test.log');
-  mkdirSync(dirname(log), { recursive: true });
-  writeFileSync(log, '');
   return {
     take: (text) => {
       appendFileSync(log, text);
@@ -38,7 +49,11 @@ await runWithTestEngines({
   tools: ['chromium', 'promtool'],
   durable: false,
   // Each file loads a thousand modules into a thread of its own: compiled once, that takes half the time.
-  env: { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE || stateFolder('compile-cache') },
+  env: {
+    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE || stateFolder('compile-cache'),
+    TESSERA_TEST_TIMES: times,
+  },
+  beforeEnd: tellSlowest,
   // On a terminal AVA itself shows what is going on.
   ...(process.stdout.isTTY ? {} : { listener: createReport() }),
 });
