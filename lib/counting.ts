@@ -80,7 +80,7 @@ export const countPostings = (metrics: Metrics, poster: Poster): Poster => ({
   ...poster,
   post: async (posting) => {
     const posted = await poster.post(posting);
-    if (posted === 'posted') metrics.postings.add(posting.kind);
+    if (posted.posted === 'posted') metrics.postings.add(posting.kind);
     return posted;
   },
 });

@@ -68,6 +68,12 @@ const openInfra = async ({ config, log, processName, clock }: Required<AppOption
 
 type Infra = Awaited<ReturnType<typeof openInfra>>;
 
+const exposureCaps = (config: Config) => ({
+  trialMicros: config.exposureTrialMicros,
+  paidMicros: config.exposureMicros,
+  timesCharged: config.exposureTimesCharged,
+});
+
 /** What stands between the ledger and those who ask or post. */
 const openMoney = (
   house: ReturnType<typeof openStores> &
@@ -81,7 +87,7 @@ const openMoney = (
     quotes: createQuotes({
       ...house,
       prices: createPrices({ ...house, everywhereMicros }),
-      trialVerifications: config.trialVerifications,
+      exposure: exposureCaps(config),
       sharedCountries: house.platform.sharedCountries,
       sharedHourly: config.sharedHourly,
     }),
@@ -144,7 +150,16 @@ export const openHouse = async (options: AppOptions) => {
     await infra.db.destroy();
   };
   const { trialVerifications, floorMinimumDaily, codePeppers: peppers } = config;
-  const settings = { config, clock, log, peppers, trialVerifications, floorMinimumDaily };
+  const settings = {
+    config,
+    clock,
+    log,
+    peppers,
+    trialVerifications,
+    sharedGrant: { unverified: config.sharedUnverified, perVerified: config.sharedPerVerified },
+    exposure: exposureCaps(config),
+    floorMinimumDaily,
+  };
   return { ...infra, ...stores, ...money, ...pulse, ...settings, close };
 };
 

@@ -4,7 +4,6 @@ import { floorDays, floorRate } from '../../lib/billing/floor.ts';
 import {
   lowBalanceMicros,
   minimumBalanceMicros,
-  sharedPerFree,
   totpPriceMicros,
 } from '../../lib/billing/rules.ts';
 import { toUsd } from '../../lib/kernel/money.ts';
@@ -15,6 +14,8 @@ const usd = (micros: number): string => `${toUsd(micros)} USD`;
 export const priceRows = ({
   priceMicros,
   trialVerifications,
+  sharedGrant,
+  exposure,
   sharedHourly,
   floorMinimumDaily,
 }: Facts): string =>
@@ -27,8 +28,12 @@ export const priceRows = ({
       ['Balance that must be on the account to send', usd(minimumBalanceMicros)],
       ['Balance below which `billing.low_balance` warns', usd(lowBalanceMicros)],
       [
-        'Sends on the shared number before the first deposit',
-        String(sharedPerFree * trialVerifications),
+        'Unverified messages on the shared number before the first deposit',
+        `${sharedGrant.unverified}, and ${sharedGrant.perVerified} more for each verified one`,
+      ],
+      [
+        'What unverified messages of 24 hours on the shared number may cost the service',
+        `${usd(exposure.trialMicros)} before the first deposit; then ${usd(exposure.paidMicros)}, or ${exposure.timesCharged} times what was charged in the same time, whichever is more`,
       ],
       ['Sends on the shared number in a UTC hour', sharedHourly.toLocaleString('en-US')],
       [

@@ -24,6 +24,10 @@ export type Facts = {
   turnstileSiteKey: string;
   turnstileBaseUrl: string;
   trialVerifications: number;
+  /** Unverified messages on the shared number before a deposit. */
+  sharedGrant: { unverified: number; perVerified: number };
+  /** What unverified messages of 24 hours may cost the service. */
+  exposure: { trialMicros: number; paidMicros: number; timesCharged: number };
   priceMicros: number;
   sharedHourly: number;
   floorMinimumDaily: number;

@@ -12,7 +12,7 @@ export const settingGroups: Record<string, RegExp> = {
   'What is kept': /^RETENTION_/,
   Keys: /^(CODE_PEPPERS|PHONE_PEPPER|SEALING_KEYS|TOTP_KEYS)$/,
   'Sending and verifying': /^(SEND_|REACHABILITY_|SETTLE_|MAX_SENDS_)/,
-  Money: /^(TRIAL_|PRICE_|SHARED_NUMBER_|SAFETY_FLOOR_|STRIPE_|DEPOSIT_)/,
+  Money: /^(TRIAL_|PRICE_|SHARED_NUMBER_|UNPAID_|SAFETY_FLOOR_|STRIPE_|DEPOSIT_)/,
   Webhooks: /^WEBHOOK_/,
   'Playground and bot check': /^(PLAYGROUND|TURNSTILE_)/,
   'The guard against pumping': /^FRAUD_/,

@@ -80,6 +80,12 @@ export const factsOf = (
   turnstileSiteKey: config.turnstileSecret === '' ? '' : config.turnstileSiteKey,
   turnstileBaseUrl: config.turnstileBaseUrl,
   trialVerifications: config.trialVerifications,
+  sharedGrant: { unverified: config.sharedUnverified, perVerified: config.sharedPerVerified },
+  exposure: {
+    trialMicros: config.exposureTrialMicros,
+    paidMicros: config.exposureMicros,
+    timesCharged: config.exposureTimesCharged,
+  },
   priceMicros: config.priceMicros,
   sharedHourly: config.sharedHourly,
   floorMinimumDaily: config.floorMinimumDaily,

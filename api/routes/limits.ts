@@ -80,19 +80,37 @@ const limits = route({
     allowances: object({
       free_trial: object({
         ...{ granted: integer(), used: integer() },
-        held: integer().description('Open codes, each of which may become a success.'),
-        ...{ remaining: integer(), paused: flag() },
+        held: integer().description('Open codes, each of which may use one of those that remain.'),
+        remaining: integer().description('Not used yet: the next successes are free.'),
+        paused: flag(),
       }),
       shared_number: object({
-        allowance: nullable(integer()).description('Sends in all before a deposit; null: no end.'),
-        used: nullable(integer()),
+        allowance: nullable(integer()).description(
+          'Messages that may be unverified before the first deposit; null: no end.',
+        ),
+        used: nullable(integer()).description(
+          'Messages on the shared number that nobody verified, open ones among them.',
+        ),
+        unverified_at_first: integer().description('What the allowance began with.'),
+        per_verified: integer().description('What each verified message adds to it.'),
         hourly_limit: integer(),
         hourly_used: integer().description('Sends in this UTC hour.'),
         paused: flag(),
       }),
+      unpaid_exposure: object({
+        used: decimal().description(
+          'What messages of the last 24 hours on the shared number that nobody verified cost the service, USD.',
+        ),
+        limit: decimal().description('The most of it.'),
+        remaining: decimal(),
+        window_seconds: seconds(),
+        reset_at: nullableTimestamp().description('When the oldest of it leaves; null: nothing.'),
+      }),
       balance: object({
         available: decimal(),
-        held: decimal().description('What codes that are open may still cost of it.'),
+        held: decimal().description(
+          'What codes that are open may still cost of it, after the free verifications that remain.',
+        ),
         minimum: decimal(),
       }),
     }),

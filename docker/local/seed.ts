@@ -105,6 +105,7 @@ try {
       passwords,
       sealer: createSealer(config.sealingKeys),
       trialVerifications: config.trialVerifications,
+      sharedGrant: { unverified: config.sharedUnverified, perVerified: config.sharedPerVerified },
     },
     await readDemo(file),
   );

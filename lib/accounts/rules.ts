@@ -30,6 +30,12 @@ export type Account = {
 };
 
 /**
+ * How many messages an account that never made a deposit may have unverified on the shared number: at first, and more
+ * for each that was verified.
+ */
+export type SharedGrant = { unverified: number; perVerified: number };
+
+/**
  * E-mail addresses are compared without case and surrounding space, an accent being part of its letter however it is
  * encoded (NFC); they are kept as typed. The database compares keys byte by byte: one address, one key, one counter.
  */

@@ -2,7 +2,7 @@
 import { type Database, isDuplicateKey, withLockRetry } from '../infra/mysql.ts';
 import { idBytes, idText } from '../kernel/ids.ts';
 import { advanceEpoch, changeKnown } from './epoch-store.ts';
-import { type Account, emailKey } from './rules.ts';
+import { type Account, emailKey, type SharedGrant } from './rules.ts';
 
 type Row = Record<string, unknown>;
 
@@ -107,6 +107,7 @@ const readAndInsert = (db: Database) => ({
       webhookSecret: string;
       signupKeys: string | null;
       trialVerifications: number;
+      sharedGrant: SharedGrant;
     },
   ): Promise<boolean> => {
     try {
@@ -118,6 +119,8 @@ const readAndInsert = (db: Database) => ({
         webhook_secret: secrets.webhookSecret,
         signup_keys: secrets.signupKeys,
         trial_granted: secrets.trialVerifications,
+        shared_unverified: secrets.sharedGrant.unverified,
+        shared_per_verified: secrets.sharedGrant.perVerified,
         name: account.name,
         phone: account.phone,
         company: account.company,

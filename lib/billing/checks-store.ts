@@ -23,12 +23,18 @@ export const totpWithLedger = `
     FROM totp_log t LEFT JOIN ledger l ON l.account_id = t.account_id AND l.reference = ${totpName}
     WHERE t.mode = 'live' AND t.status = 'verified'`;
 
-/** What a message owes for its success, or for being taken; the sign is the ledger's. */
+/**
+ * What a message owes for its success, or for being taken; the sign is the ledger's. A message says on which plan it was
+ * charged: on the trial its success was free.
+ */
 const owed = `IF(m.plan = 'trial', 0, -CAST(m.price_micros AS SIGNED))`;
 
 /** Its step is half a minute since 1970: the log of one from before what is kept is gone. */
 const totpCharge = `l.kind = 'totp' AND l.id < :id
       AND CAST(SUBSTRING_INDEX(l.reference, ':', -1) AS UNSIGNED) * 30000 >= :keptFrom`;
+
+/** How many free verifications a row of the plan trial uses up: a refund gives one back. */
+const freeUse = `CASE l.kind WHEN 'charge' THEN 1 WHEN 'totp' THEN 1 WHEN 'refund' THEN -1 ELSE 0 END`;
 
 const sums = {
   'the balance is the sum of the ledger': `
@@ -44,10 +50,15 @@ const sums = {
     FROM ledger l LEFT JOIN ledger b ON b.account_id = l.account_id AND b.seq = l.seq - 1
     WHERE l.balance_after <> COALESCE(b.balance_after, 0) + l.amount_micros`,
   'free verifications used are those of the ledger': `
-    SELECT a.id AS account_id, CONCAT('used ', a.trial_used, ', rows ', COUNT(l.seq)) AS detail
-    FROM accounts a LEFT JOIN ledger l
-      ON l.account_id = a.id AND l.plan = 'trial' AND l.kind IN ('charge', 'totp')
-    GROUP BY a.id, a.trial_used HAVING a.trial_used <> COUNT(l.seq)`,
+    SELECT a.id AS account_id, CONCAT('used ', a.trial_used, ', rows ', COALESCE(SUM(${freeUse}), 0)) AS detail
+    FROM accounts a LEFT JOIN ledger l ON l.account_id = a.id AND l.plan = 'trial'
+    GROUP BY a.id, a.trial_used HAVING a.trial_used <> COALESCE(SUM(${freeUse}), 0)`,
+  'what used a free verification cost nothing': `
+    SELECT l.account_id, CONCAT('at ', l.seq) AS detail FROM ledger l
+    WHERE l.plan = 'trial' AND l.amount_micros <> 0`,
+  'no success was paid for while a free verification was left': `
+    SELECT l.account_id, CONCAT('at ', l.seq, ': ', l.reference) AS detail FROM ledger l
+    WHERE l.trial_left > 0 AND (l.plan <> 'trial' OR l.amount_micros <> 0)`,
   'who has deposited has a deposit in the ledger': `
     SELECT a.id AS account_id, CONCAT('deposits ', COUNT(l.seq)) AS detail
     FROM accounts a LEFT JOIN ledger l ON l.account_id = a.id AND l.kind = 'deposit'
@@ -118,7 +129,7 @@ const payments = {
 const totp = {
   'every TOTP verification is charged, at its price': `
     SELECT t.account_id, CONCAT('enrollment ', LOWER(HEX(t.enrollment_id)), ' step ', t.step) AS detail
-    ${totpWithLedger} AND t.id < :id AND (l.seq IS NULL OR l.amount_micros <> -CAST(t.price_micros AS SIGNED))`,
+    ${totpWithLedger} AND t.id < :id AND (l.seq IS NULL OR l.amount_micros <> IF(l.plan = 'trial', 0, -CAST(t.price_micros AS SIGNED)))`,
   // Counted, since no index leads from a row of the ledger to its verification.
   'every TOTP charge has its verification': `
     SELECT l.account_id, CONCAT('charges ', COUNT(*), ', verifications ', COALESCE(MAX(v.matched), 0)) AS detail

@@ -25,7 +25,7 @@ const give = async (
     ...{ plan: null, priceMicros: null, messageId: null, usesTrial: false },
   };
   if (!Number.isSafeInteger(command.amountMicros)) throw fail('INTERNAL_ERROR');
-  return poster.post(posting);
+  return (await poster.post(posting)).posted;
 };
 
 /** A payment that was received; the first one ends "never made a deposit". Says whether it was booked before. */

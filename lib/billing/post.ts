@@ -9,10 +9,10 @@ import type { Revocations } from '../keys/revocations.ts';
 import type { Announcer } from '../messages/announce.ts';
 import { tellNews } from '../messages/news.ts';
 import type { NewsStore } from '../messages/news-store.ts';
-import type { CreditStore, Hold } from './credit-store.ts';
+import type { CreditStore } from './credit-store.ts';
 import type { LedgerStore } from './ledger-store.ts';
-import type { Posted, PostResult } from './posting-store.ts';
-import type { Posting } from './rules.ts';
+import type { Posted, PostResult, Written } from './posting-store.ts';
+import { hourOf, type Posting } from './rules.ts';
 
 export type PostDeps = {
   ledger: Pick<LedgerStore, 'post'>;
@@ -24,9 +24,12 @@ export type PostDeps = {
   log: Log;
 };
 
+/** What became of a posting, and the row that stands behind it. */
+export type Outcome = Written & { posted: Posted };
+
 export type Poster = {
   /** Resolves after the commit; the same posting twice is one. */
-  post(posting: Posting): Promise<Posted>;
+  post(posting: Posting): Promise<Outcome>;
   drain(): Promise<void>;
 };
 
@@ -34,33 +37,47 @@ const groupMax = 200;
 const groupWaitMs = 1;
 const groupBusy = { items: 4, waitMs: 10 };
 
-/** What the postings settle, by account. */
-const settledHolds = (postings: readonly Posting[]): Map<string, Hold[]> => {
-  const holds = new Map<string, Hold[]>();
-  for (const { accountId, messageId, holdId, kind, priceMicros, usesTrial } of postings) {
+/** What a batch of postings means for the credit of an account. */
+type Credited = {
+  /** Ends the holds of what was charged. */
+  holds: string[];
+  /** What was charged in this batch and not before it, by the hour of what it is for, micro-USD. */
+  charged: Map<number, number>;
+};
+
+const isCharge = ({ kind }: Posting): boolean => kind === 'charge' || kind === 'totp';
+
+/** By account: the holds that end, and what was charged. */
+const creditedBy = (
+  postings: readonly Posting[],
+  { outcomes, written }: PostResult,
+): Map<string, Credited> => {
+  const all = new Map<string, Credited>();
+  for (const [index, posting] of postings.entries()) {
+    const { accountId, messageId, holdId, kind, at } = posting;
+    const one = all.get(accountId) ?? { holds: [], charged: new Map<number, number>() };
+    all.set(accountId, one);
     const id = holdId ?? messageId;
-    if (id === null || (kind !== 'charge' && kind !== 'totp')) continue;
-    const hold = { id, priceMicros: usesTrial ? 0 : (priceMicros ?? 0) };
-    const others = holds.get(accountId);
-    if (others) others.push(hold);
-    else holds.set(accountId, [hold]);
+    if (id !== null && isCharge(posting)) one.holds.push(id);
+    const amount = written[index]?.amountMicros ?? 0;
+    if (outcomes[index] === 'posted' && amount !== 0 && (isCharge(posting) || kind === 'refund')) {
+      one.charged.set(hourOf(at), (one.charged.get(hourOf(at)) ?? 0) - amount);
+    }
   }
-  return holds;
+  return all;
 };
 
 export const createPoster = (deps: PostDeps): Poster => {
   const { ledger, credit, revocations, clock, log } = deps;
 
   // The ledger is written: what follows may fail. Holds and balances heal by their lifetimes, news by the next round.
-  const follow = async (
-    postings: readonly Posting[],
-    { balances, trialsEnded, told }: PostResult,
-  ): Promise<void> => {
-    const holds = settledHolds(postings);
+  const follow = async (postings: readonly Posting[], result: PostResult): Promise<void> => {
+    const { balances, trialsEnded, told } = result;
+    const credited = creditedBy(postings, result);
     // Also where all was written before: whoever wrote it may have died before this.
     await Promise.all(
       [...balances].map(([accountId, balance]) =>
-        credit.note(accountId, balance, { holds: holds.get(accountId) ?? [] }),
+        credit.note(accountId, balance, credited.get(accountId) ?? {}),
       ),
     );
     for (const accountId of trialsEnded) await revocations.announce(accountId);
@@ -77,7 +94,7 @@ export const createPoster = (deps: PostDeps): Poster => {
     following.add(tracked);
   };
 
-  const grouped = createGrouper<Posting, Posted>({
+  const grouped = createGrouper<Posting, Outcome>({
     maxSize: groupMax,
     maxWaitMs: groupWaitMs,
     busy: groupBusy,
@@ -86,7 +103,11 @@ export const createPoster = (deps: PostDeps): Poster => {
       const result = await ledger.post(postings, clock.now());
       // Nobody who waits for the commit waits for this.
       behind(follow(postings, result));
-      return result.outcomes;
+      return result.outcomes.map((posted, index) => ({
+        posted,
+        plan: result.written[index]?.plan ?? null,
+        amountMicros: result.written[index]?.amountMicros ?? 0,
+      }));
     },
   });
 

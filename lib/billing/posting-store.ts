@@ -4,12 +4,14 @@ import { type Database, isDuplicateKey, withLockRetry } from '../infra/mysql.ts'
 import type { EventWire } from '../jobs.ts';
 import { idBytes, idText, newId } from '../kernel/ids.ts';
 import { insertNews } from '../messages/news-store.ts';
+import type { Plan } from '../messages/rules.ts';
 import { newsOf } from './news.ts';
 import {
   applyPosting,
   type Balance,
   type Change,
   counterOf,
+  decide,
   endsTrial,
   type Posting,
 } from './rules.ts';
@@ -19,7 +21,7 @@ type Row = Record<string, unknown>;
 /** The columns of an account that `toBalance` reads. */
 export const balanceColumns = [
   ...['id', 'balance_micros', 'ledger_seq', 'spent_hour', 'spent_micros', 'deposited_at'],
-  ...['trial_granted', 'trial_used'],
+  ...['trial_granted', 'trial_used', 'shared_unverified', 'shared_per_verified'],
 ];
 
 export const toBalance = (row: Row): Balance => ({
@@ -30,13 +32,22 @@ export const toBalance = (row: Row): Balance => ({
   deposited: row.deposited_at !== null,
   trialGranted: Number(row.trial_granted),
   trialUsed: Number(row.trial_used),
+  shared: {
+    unverified: Number(row.shared_unverified),
+    perVerified: Number(row.shared_per_verified),
+  },
 });
 
 /** What became of a posting: written now, written before, or for an account that is not there. */
 export type Posted = 'posted' | 'known' | 'no_account';
 
+/** The row that stands behind a posting, written now or before; nothing for an account that is not there. */
+export type Written = { plan: Plan | null; amountMicros: number };
+
 export type PostResult = {
   outcomes: Posted[];
+  /** What each posting came to. */
+  written: Written[];
   /** The balances of all accounts that were posted to, now or before. */
   balances: Map<string, Balance>;
   /** Accounts that pay per success from now on. */
@@ -64,28 +75,37 @@ const lockAccounts = async (trx: Database, postings: readonly Posting[]): Promis
 
 const nameOf = (accountId: string, reference: string): string => `${accountId} ${reference}`;
 
+const nothing: Written = { plan: null, amountMicros: 0 };
+
 // Written out: at thousands a second the query builder costs more than the database.
-const findKnown = async (trx: Database, postings: readonly Posting[]): Promise<Set<string>> => {
+const findKnown = async (
+  trx: Database,
+  postings: readonly Posting[],
+): Promise<Map<string, Written>> => {
   const pairs = postings.flatMap(({ accountId, reference }) => [idBytes(accountId), reference]);
   const any = postings.map(() => '(account_id = ? AND reference = ?)').join(' OR ');
-  const sql = `SELECT account_id, reference FROM ledger WHERE ${any}`;
+  const sql = `SELECT account_id, reference, plan, amount_micros FROM ledger WHERE ${any}`;
   const [rows] = (await trx.raw(sql, pairs)) as [Row[]];
-  return new Set(
-    rows.map((row) => nameOf(idText(row.account_id as Buffer), String(row.reference))),
+  return new Map(
+    rows.map((row) => [
+      nameOf(idText(row.account_id as Buffer), String(row.reference)),
+      { plan: row.plan as Plan | null, amountMicros: Number(row.amount_micros) },
+    ]),
   );
 };
 
 const columns = [
   ...['account_id', 'seq', 'id', 'reference', 'kind', 'counter', 'amount_micros'],
-  ...['balance_after', 'plan', 'price_micros', 'message_id', 'note'],
+  ...['balance_after', 'plan', 'price_micros', 'message_id', 'note', 'trial_left'],
 ];
 
-/** The values of a row, in the order of `columns`. */
-const toRow = (posting: Posting, balance: Balance): unknown[] => [
+/** The values of a row, in the order of `columns`; `trialLeft`: the free verifications it could have used. */
+const toRow = (posting: Posting, balance: Balance, trialLeft: number | null): unknown[] => [
   ...[idBytes(posting.accountId), balance.seq, idBytes(newId()), posting.reference],
   ...[posting.kind, counterOf[posting.kind], posting.amountMicros, balance.micros],
   ...[posting.plan, posting.priceMicros],
   ...[posting.messageId === null ? null : idBytes(posting.messageId), posting.note],
+  trialLeft,
 ];
 
 const writeBalances = async (
@@ -115,41 +135,63 @@ const endTrials = async (trx: Database, ids: readonly string[]): Promise<void> =
   await trx('accounts').whereIn('id', ids.map(idBytes)).update({ billing_plan: 'pay_per_success' });
 };
 
-type Plan = Pick<PostResult, 'outcomes' | 'balances'> & {
+type Planned = Pick<PostResult, 'outcomes' | 'written' | 'balances'> & {
   /** The accounts that are written to. */
   changed: Map<string, Change>;
   rows: unknown[][];
+  /** Messages that were charged on another plan than they were sent on. */
+  replanned: { id: string; plan: Plan }[];
 };
+
+const emptyPlan = (balances: ReadonlyMap<string, Balance>): Planned => ({
+  outcomes: [],
+  written: [],
+  balances: new Map(balances),
+  changed: new Map(),
+  rows: [],
+  replanned: [],
+});
+
+const trialLeftOf = (balance: Balance, onTrial: boolean, posting: Posting): number | null =>
+  posting.mayBeFree && onTrial ? Math.max(balance.trialGranted - balance.trialUsed, 0) : null;
 
 /** Decides posting by posting, in order, what is written; pure but for the ids of the rows. */
 const plan = (
   postings: readonly Posting[],
   { balances: locked, onTrial }: Locked,
-  written: ReadonlySet<string>,
-): Plan => {
-  const balances = new Map(locked);
-  const known = new Set(written);
-  const rows: unknown[][] = [];
-  const changed: Plan['changed'] = new Map();
-  const outcomes = postings.map((posting): Posted => {
-    const { accountId, reference } = posting;
+  before: ReadonlyMap<string, Written>,
+): Planned => {
+  const known = new Map(before);
+  const planned = emptyPlan(locked);
+  const { balances, changed } = planned;
+  const note = (outcome: Posted, written: Written): void => {
+    planned.outcomes.push(outcome);
+    planned.written.push(written);
+  };
+  for (const asked of postings) {
+    const { accountId, reference, messageId } = asked;
     const name = nameOf(accountId, reference);
     const balance = balances.get(accountId);
-    if (!balance) return 'no_account';
-    if (known.has(name)) return 'known';
-    const after = applyPosting(balance, posting);
-    const before = changed.get(accountId)?.before ?? balance;
-    known.add(name);
-    balances.set(accountId, after);
-    changed.set(accountId, {
-      before,
-      after,
-      trialEnds: onTrial.has(accountId) && endsTrial(after),
-    });
-    rows.push(toRow(posting, after));
-    return 'posted';
-  });
-  return { outcomes, balances, changed, rows };
+    const there = known.get(name);
+    if (!balance) note('no_account', nothing);
+    else if (there) note('known', there);
+    else {
+      const posting = decide(balance, onTrial.has(accountId), asked);
+      const after = applyPosting(balance, posting);
+      const first = changed.get(accountId)?.before ?? balance;
+      const trialEnds = onTrial.has(accountId) && endsTrial(after);
+      const written = { plan: posting.plan, amountMicros: posting.amountMicros };
+      known.set(name, written);
+      balances.set(accountId, after);
+      changed.set(accountId, { before: first, after, trialEnds });
+      planned.rows.push(toRow(posting, after, trialLeftOf(balance, onTrial.has(accountId), asked)));
+      if (messageId !== null && posting.plan !== null && posting.plan !== asked.plan) {
+        planned.replanned.push({ id: messageId, plan: posting.plan });
+      }
+      note('posted', written);
+    }
+  }
+  return planned;
 };
 
 /**
@@ -160,17 +202,28 @@ const insertRows = async (
   trx: Database,
   postings: readonly Posting[],
   locked: Locked,
-): Promise<Plan> => {
-  const write = async (planned: Plan): Promise<Plan> => {
+): Promise<Planned> => {
+  const write = async (planned: Planned): Promise<Planned> => {
     const insert = `INSERT INTO ledger (${columns.join(', ')}) VALUES ?`;
     if (planned.rows.length > 0) await trx.raw(insert, [planned.rows as unknown as string]);
     return planned;
   };
   try {
-    return await write(plan(postings, locked, new Set()));
+    return await write(plan(postings, locked, new Map()));
   } catch (error) {
     if (!isDuplicateKey(error)) throw error;
     return write(plan(postings, locked, await findKnown(trx, postings)));
+  }
+};
+
+/**
+ * A message says on which plan it was charged: lists, analytics and the books read it there. Its row is written before
+ * its posting.
+ */
+const writePlans = async (trx: Database, replanned: Planned['replanned']): Promise<void> => {
+  for (const [name, some] of Map.groupBy(replanned, (one) => one.plan)) {
+    const ids = some.map(({ id }) => idBytes(id));
+    await trx('messages').whereIn('id', ids).update({ plan: name });
   }
 };
 
@@ -183,14 +236,19 @@ export const createPostingStore = (db: Database) => ({
     withLockRetry(() =>
       db.transaction(async (trx) => {
         const locked = await lockAccounts(trx, postings);
-        const { outcomes, balances, changed } = await insertRows(trx, postings, locked);
+        const { outcomes, written, balances, changed, replanned } = await insertRows(
+          trx,
+          postings,
+          locked,
+        );
         await writeBalances(trx, changed, now);
+        await writePlans(trx, replanned);
         const trialsEnded = [...changed].flatMap(([id, { trialEnds }]) => (trialEnds ? [id] : []));
         await endTrials(trx, trialsEnded);
         const told = [...changed].flatMap(([id, change]) => newsOf(id, change, now));
         await insertNews(trx, told);
         await advanceEpochs(trx, trialsEnded);
-        return { outcomes, balances, trialsEnded, told };
+        return { outcomes, written, balances, trialsEnded, told };
       }),
     ),
 });

@@ -23,9 +23,17 @@ export const priceOf = (
   return price;
 };
 
+/** What a message to a destination costs its sender, and the platform; micro-USD. */
+export type DestinationPrice = { priceMicros: number; costMicros: number };
+
 export type Prices = {
-  /** @throws INTL_PRICING_NOT_CONFIGURED, INTL_PRICE_BELOW_COST */
-  of(accountId: string, country: string): Promise<number>;
+  /**
+   * Where the operator has said nothing of a country's cost it is taken to be the price for everywhere, which is to
+   * cover it. @throws INTL_PRICING_NOT_CONFIGURED, INTL_PRICE_BELOW_COST
+   */
+  of(accountId: string, country: string): Promise<DestinationPrice>;
+  /** What a message to a country costs the platform, micro-USD. */
+  costOf(country: string): Promise<number>;
   isPaused(name: SwitchName): Promise<boolean>;
 };
 
@@ -48,6 +56,9 @@ export const createPrices = (deps: {
   const readPlatform = async (): Promise<Map<string, PlatformPrice>> =>
     new Map((await prices.platform()).map((price) => [price.country, price]));
 
+  const costIn = (known: PlatformPrice | undefined): number =>
+    known === undefined ? everywhereMicros : known.costMicros;
+
   return {
     of: async (accountId, country) => {
       // Few rows for everybody, and fewer of one account: neither is asked for again for every destination.
@@ -55,8 +66,13 @@ export const createPrices = (deps: {
         asked(ofPlatform, 'all', readPlatform),
         asked(ofAccounts, accountId, () => prices.own(accountId)),
       ]);
-      return priceOf(own.get(country), platform.get(country), everywhereMicros);
+      const known = platform.get(country);
+      return {
+        priceMicros: priceOf(own.get(country), known, everywhereMicros),
+        costMicros: costIn(known),
+      };
     },
+    costOf: async (country) => costIn((await asked(ofPlatform, 'all', readPlatform)).get(country)),
     isPaused: async (name) => (await asked(pauses, 'all', () => prices.paused())).has(name),
   };
 };

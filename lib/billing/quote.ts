@@ -3,15 +3,35 @@
 import { isOwnAccount } from '../accounts/platform.ts';
 import type { Account } from '../accounts/rules.ts';
 import type { Clock } from '../kernel/clock.ts';
-import { hour } from '../kernel/clock.ts';
-import { type ErrorCode, type ErrorExtras, fail } from '../kernel/errors.ts';
+import { day, hour } from '../kernel/clock.ts';
+import { fail, type ServiceError } from '../kernel/errors.ts';
 import type { Log } from '../kernel/log.ts';
+import { toUsd } from '../kernel/money.ts';
 import { describeError } from '../kernel/redact.ts';
 import type { Message, Mode, Plan } from '../messages/rules.ts';
-import type { CreditStore, ReserveRequest } from './credit-store.ts';
+import type {
+  CreditStore,
+  ExposureCaps,
+  ExposureHour,
+  Holding,
+  Missing,
+  Reserved,
+  ReserveRequest,
+} from './credit-store.ts';
 import type { LedgerStore } from './ledger-store.ts';
-import type { Prices } from './prices.ts';
-import { dueHoldMs, holdMs, owedHoldMs, sharedPerFree, totpPriceMicros } from './rules.ts';
+import type { DestinationPrice, Prices } from './prices.ts';
+import {
+  type Balance,
+  dueHoldMs,
+  exposureHours,
+  freeLeft,
+  holdMs,
+  hourOf,
+  owedHoldMs,
+  sharedAllowance,
+  totpPriceMicros,
+} from './rules.ts';
+import type { ExposedCount } from './sent-store.ts';
 
 export type Quote = { plan: Plan; priceMicros: number };
 
@@ -33,10 +53,10 @@ export type QuoteDeps = {
   ledger: LedgerStore;
   clock: Clock;
   log: Log;
-  trialVerifications: number;
   /** Countries the shared number serves; empty: all. */
   sharedCountries(): ReadonlySet<string>;
   sharedHourly: number;
+  exposure: ExposureCaps;
 };
 
 export type Quotes = {
@@ -46,40 +66,61 @@ export type Quotes = {
    * the shared number serve the country (CENTRAL_WHATSAPP_UNSUPPORTED_REGION), is it paused
    * (CENTRAL_WHATSAPP_PAUSED); then, in one step of Redis, the trial (DEPOSIT_REQUIRED, FREE_TRIAL_PAUSED,
    * FREE_TRIAL_EXHAUSTED), the balance (DEPOSIT_REQUIRED, INSUFFICIENT_CREDITS), the cap (SPEND_CAP_EXCEEDED), the
-   * shared number's allowance (CENTRAL_WHATSAPP_CONNECT_REQUIRED) and hour (CENTRAL_WHATSAPP_LIMIT).
+   * shared number's allowance (CENTRAL_WHATSAPP_CONNECT_REQUIRED) and hour (CENTRAL_WHATSAPP_LIMIT), and what unverified
+   * messages of the last 24 hours cost the platform (RATE_LIMIT_EXCEEDED, fraud_protection). The credit step is all or
+   * nothing. On the trial the price is held only for what could not be free if every open code succeeded.
    */
   send(request: QuoteRequest): Promise<Quote>;
-  /** Nothing was sent: what `send` took is given back. */
-  cancel(request: Omit<QuoteRequest, 'country'>, quote: Quote): Promise<void>;
+  /** Nothing was sent, or it failed for good after a channel took it: what `send` took is given back. */
+  cancel(
+    request: Pick<QuoteRequest, 'account' | 'mode' | 'holdId'> & { taken?: boolean },
+  ): Promise<void>;
   /** It was verified and could not be charged yet: what it holds stays until it is. */
-  keep(message: Pick<Message, 'id' | 'accountId' | 'mode' | 'priceMicros'>): Promise<void>;
+  keep(message: Pick<Message, 'id' | 'accountId' | 'mode'>): Promise<void>;
+  /**
+   * What open codes hold of an account and what it sent, of this balance; what Redis does not know is read from MySQL
+   * first.
+   */
+  holding(account: Account, balance: Balance): Promise<Holding>;
   /** Plan and price of a TOTP verification; held under that id, or only looked at without one. */
   totp(request: { account: Account; mode: Mode; holdId: string | undefined }): Promise<Quote>;
 };
 
 const pausedSeconds = 60;
 
-const untilNextHour = (now: number) => {
-  const at = (Math.floor(now / hour) + 1) * hour;
-  return {
-    retry_after_seconds: Math.max(Math.ceil((at - now) / 1000), 1),
-    reset_at: new Date(at).toISOString(),
-    window_seconds: hour / 1000,
-  };
-};
+/** The waiting members of an error, `seconds` from `now` on. */
+const waiting = (now: number, seconds: number, windowMs: number) => ({
+  retry_after_seconds: seconds,
+  reset_at: new Date(now + seconds * 1000).toISOString(),
+  window_seconds: windowMs / 1000,
+});
 
-/** What an error of the credit step tells the caller beside its code. */
-const extrasOf = (code: ErrorCode, now: number): ErrorExtras => {
-  if (code === 'SPEND_CAP_EXCEEDED') {
-    return {
-      ...{ reason: 'spend_cap', layer: 'origin', dimension: 'account' },
-      ...untilNextHour(now),
-    };
+const secondsIn = (ms: number): number => Math.max(Math.ceil(ms / 1000), 1);
+
+const ofAccount = { layer: 'origin', dimension: 'account' } as const;
+
+/** The error of a credit step that refused, with what its code tells the caller. */
+const errorOf = (
+  { code, waitMs, limitMicros }: Extract<Reserved, { kind: 'refused' }>,
+  now: number,
+): ServiceError => {
+  const toNextHour = secondsIn((hourOf(now) + 1) * hour - now);
+  switch (code) {
+    case 'SPEND_CAP_EXCEEDED':
+      return fail(code, { reason: 'spend_cap', ...ofAccount, ...waiting(now, toNextHour, hour) });
+    case 'CENTRAL_WHATSAPP_LIMIT':
+      return fail(code, { reason: 'hourly', ...ofAccount, ...waiting(now, toNextHour, hour) });
+    case 'FREE_TRIAL_PAUSED':
+      return fail(code, { retry_after_seconds: pausedSeconds });
+    case 'RATE_LIMIT_EXCEEDED': {
+      const seconds = Math.min(secondsIn(waitMs), day / 1000);
+      const message = `Messages of the last 24 hours that nobody verified may cost ${toUsd(limitMicros)} USD, and this one would exceed that. Every code that is verified makes room.`;
+      const extras = { reason: 'fraud_protection', ...ofAccount, ...waiting(now, seconds, day) };
+      return fail(code, extras, { message });
+    }
+    default:
+      return fail(code);
   }
-  if (code === 'CENTRAL_WHATSAPP_LIMIT') {
-    return { reason: 'hourly', layer: 'origin', dimension: 'account', ...untilNextHour(now) };
-  }
-  return code === 'FREE_TRIAL_PAUSED' ? { retry_after_seconds: pausedSeconds } : {};
 };
 
 /** Sandbox and platform are never charged nor asked. */
@@ -88,34 +129,65 @@ const free = (account: Account, mode: Mode): Quote | undefined => {
   return mode === 'test' ? { plan: account.billingPlan, priceMicros: 0 } : undefined;
 };
 
-export const createQuotes = (deps: QuoteDeps): Quotes => {
-  const { prices, credit, ledger, clock, log, sharedCountries, sharedHourly } = deps;
-  const trialAllowance = sharedPerFree * deps.trialVerifications;
+/** What hours of messages come to at the costs of today. */
+const pricedHours = async (
+  prices: Prices,
+  counted: readonly ExposedCount[],
+): Promise<ExposureHour[]> => {
+  const costs = await Promise.all(counted.map(({ country }) => prices.costOf(country)));
+  return counted.flatMap(({ hour: at, unverified, chargedMicros }, index): ExposureHour[] => [
+    { kind: 'cost', hour: at, micros: unverified * (costs[index] ?? 0) },
+    { kind: 'charged', hour: at, micros: chargedMicros },
+  ]);
+};
 
-  const learn = async (accountId: string, shared: boolean): Promise<void> => {
+/** Reads from MySQL what the credit step needs and Redis does not know, and notes it there. */
+const createLearn =
+  ({ ledger, credit, prices, clock }: Pick<QuoteDeps, 'ledger' | 'credit' | 'prices' | 'clock'>) =>
+  async (accountId: string, missing: Missing): Promise<void> => {
     const balance = await ledger.balance(accountId);
     if (!balance) throw new Error('the account is gone');
-    // Who has paid has no allowance to count against.
-    const counted = shared && !balance.deposited;
-    const most = trialAllowance + 1;
-    const sharedTotal = counted ? await ledger.countMessages(accountId, most) : 0;
-    await credit.note(accountId, balance, shared ? { sharedTotal } : {});
+    const now = clock.now();
+    const { shared: grant, trialGranted } = balance;
+    const most = sharedAllowance(grant, trialGranted) + 1;
+    const [shared, counted] = await Promise.all([
+      // Who has paid has no allowance to count against.
+      missing.shared && !balance.deposited ? ledger.countShared(accountId, most) : undefined,
+      missing.exposure
+        ? ledger.countExposed(accountId, hourOf(now) - exposureHours + 1)
+        : undefined,
+    ]);
+    const hours = counted && (await pricedHours(prices, counted));
+    await credit.note(accountId, balance, {
+      ...(shared === undefined ? {} : { shared }),
+      ...(hours === undefined ? {} : { exposure: { hours, now } }),
+    });
   };
 
-  const reserve = async (request: ReserveRequest): Promise<Quote> => {
+/** Logs a failure that a hold heals from by its own end. */
+const said = (work: Promise<void>, log: Log, words: string): Promise<void> =>
+  work.catch((error: unknown) => log.warn({ reason: describeError(error) }, words));
+
+type Learn = ReturnType<typeof createLearn>;
+
+/** Asks the credit step, and once more when Redis did not know enough to decide. */
+const createReserve =
+  ({ credit }: Pick<QuoteDeps, 'credit'>, learn: Learn) =>
+  async (request: ReserveRequest): Promise<Quote> => {
     let reserved = await credit.reserve(request);
     if (reserved.kind === 'miss') {
-      await learn(request.accountId, request.shared !== undefined);
+      await learn(request.accountId, reserved.missing);
       reserved = await credit.reserve(request);
     }
     if (reserved.kind === 'miss') throw new Error('a balance that was just noted is not known');
-    if (reserved.kind === 'refused') {
-      throw fail(reserved.code, extrasOf(reserved.code, request.now));
-    }
+    if (reserved.kind === 'refused') throw errorOf(reserved, request.now);
     return { plan: reserved.plan, priceMicros: reserved.priceMicros };
   };
 
-  const requireShared = async (account: Account, country: string): Promise<void> => {
+/** What the shared number asks of a send before its credit is looked at. */
+const createRequireShared =
+  ({ prices, sharedCountries }: Pick<QuoteDeps, 'prices' | 'sharedCountries'>) =>
+  async (account: Account, country: string): Promise<void> => {
     const served = sharedCountries();
     if (served.size > 0 && !served.has(country)) {
       throw fail('CENTRAL_WHATSAPP_UNSUPPORTED_REGION');
@@ -125,42 +197,69 @@ export const createQuotes = (deps: QuoteDeps): Quotes => {
     }
   };
 
-  const asked = async (account: Account, priceMicros: number): Promise<ReserveRequest> => ({
-    ...{ accountId: account.id, priceMicros, plan: account.billingPlan, now: clock.now() },
-    ...{ capMicros: account.spendCapHourlyMicros, trialPaused: await prices.isPaused('trial') },
-    ...{ holdId: undefined, holdForMs: dueHoldMs, shared: undefined },
+export const createQuotes = (deps: QuoteDeps): Quotes => {
+  const { prices, credit, clock, log, sharedHourly, exposure } = deps;
+  const learn = createLearn(deps);
+  const reserve = createReserve(deps, learn);
+  const requireShared = createRequireShared(deps);
+
+  const asked = async (
+    account: Account,
+    holdId: string | undefined,
+    { priceMicros, costMicros }: DestinationPrice,
+  ): Promise<ReserveRequest> => ({
+    accountId: account.id,
+    holdId,
+    holdForMs: dueHoldMs,
+    priceMicros,
+    costMicros,
+    capMicros: account.spendCapHourlyMicros,
+    plan: account.billingPlan,
+    trialPaused: await prices.isPaused('trial'),
+    shared: undefined,
+    exposure,
+    now: clock.now(),
   });
 
   return {
     send: async ({ account, mode, country, holdId, shared, waitsMs = 0 }) => {
       const nothing = free(account, mode);
       if (nothing) return nothing;
-      const priceMicros = await prices.of(account.id, country);
+      const price = await prices.of(account.id, country);
       if (shared) await requireShared(account, country);
+      const perMessage = account.billingPlan === 'per_message';
+      // What is paid for when it is sent, and what the account's own number sends, is no cost that may stay unpaid.
+      const costMicros = shared && !perMessage ? price.costMicros : 0;
+      const request = await asked(account, holdId, { priceMicros: price.priceMicros, costMicros });
       return reserve({
-        ...(await asked(account, priceMicros)),
-        holdId,
-        holdForMs: account.billingPlan === 'per_message' ? dueHoldMs : holdMs + waitsMs,
-        shared: shared ? { trialAllowance, hourly: sharedHourly } : undefined,
+        ...request,
+        holdForMs: perMessage ? dueHoldMs : holdMs + waitsMs,
+        shared: shared ? { hourly: sharedHourly } : undefined,
       });
     },
-    cancel: async ({ account, mode, holdId, shared }, { priceMicros }) => {
+    cancel: async ({ account, mode, holdId, taken = false }) => {
       if (free(account, mode)) return;
-      try {
-        await credit.release(account.id, { id: holdId, priceMicros }, shared);
-      } catch (error) {
-        log.warn({ reason: describeError(error) }, 'a hold is left to its end');
-      }
+      const released = credit.release(account.id, holdId, { unsent: !taken });
+      await said(released, log, 'a hold is left to its end');
     },
-    keep: async ({ id, accountId, mode, priceMicros }) => {
+    keep: async ({ id, accountId, mode }) => {
       if (mode === 'test') return;
-      try {
-        await credit.keep(accountId, { id, priceMicros }, clock.now() + owedHoldMs);
-      } catch (error) {
-        log.warn({ reason: describeError(error) }, 'a hold ends before its charge');
-      }
+      const kept = credit.keep(accountId, id, clock.now() + owedHoldMs);
+      await said(kept, log, 'a hold ends before its charge');
     },
-    totp: async ({ account, mode, holdId }) =>
-      free(account, mode) ?? reserve({ ...(await asked(account, totpPriceMicros)), holdId }),
+    holding: async (account, balance) => {
+      const given = { now: clock.now(), freeLeft: freeLeft(balance, account.billingPlan) };
+      const found = await credit.look(account.id, given);
+      const shared = !balance.deposited && found.shared === undefined;
+      if (!shared && found.exposure !== undefined) return found;
+      await learn(account.id, { balance: false, shared, exposure: found.exposure === undefined });
+      return credit.look(account.id, given);
+    },
+    totp: async ({ account, mode, holdId }) => {
+      const nothing = free(account, mode);
+      if (nothing) return nothing;
+      const price = { priceMicros: totpPriceMicros, costMicros: 0 };
+      return reserve(await asked(account, holdId, price));
+    },
   };
 };

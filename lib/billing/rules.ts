@@ -1,4 +1,5 @@
 // Money: what a posting is, what each plan charges when, and how a batch of postings moves a balance.
+import type { SharedGrant } from '../accounts/rules.ts';
 import { day, hour } from '../kernel/clock.ts';
 import type { Plan } from '../messages/rules.ts';
 
@@ -23,8 +24,8 @@ export const dueHoldMs = 6 * hour;
 /** The same for a code that was verified and could not be charged at once: that charge is certain. */
 export const owedHoldMs = day;
 
-/** Unverified sends are free on the trial, so there are at most so many per free verification on the shared number. */
-export const sharedPerFree = 5;
+/** How far back unpaid exposure is counted: 24 hours, in hours of the clock; the one being left counts in whole. */
+export const exposureHours = 25;
 
 export type PostingKind = 'deposit' | 'grant' | 'charge' | 'totp' | 'refund' | 'adjust';
 
@@ -50,7 +51,12 @@ export type Posting = {
   /** What its price is held under, where that is not the message: the hold ends with the posting. */
   holdId?: string;
   note: string | null;
-  /** Whether it uses up one of the free verifications. */
+  /**
+   * A success that is free while a free verification is left: plan, amount and `usesTrial` are decided when it is
+   * posted, under the lock of the account (`decide`).
+   */
+  mayBeFree?: boolean;
+  /** Whether it uses up one of the free verifications; a refund gives one back. */
   usesTrial: boolean;
   /** When what it is for happened, ms: the hour of the spend cap. */
   at: number;
@@ -65,7 +71,21 @@ export type Balance = {
   deposited: boolean;
   trialGranted: number;
   trialUsed: number;
+  /** What the account was granted on the shared number until its first deposit. */
+  shared: SharedGrant;
 };
+
+/** How many messages an account may have unverified on the shared number, after so many that were verified. */
+export const sharedAllowance = (
+  { unverified, perVerified }: SharedGrant,
+  verified: number,
+): number => unverified + perVerified * verified;
+
+/** The free verifications that are left to an account on this plan. */
+export const freeLeft = (
+  { trialGranted, trialUsed }: Pick<Balance, 'trialGranted' | 'trialUsed'>,
+  plan: Plan,
+): number => (plan === 'trial' ? Math.max(trialGranted - trialUsed, 0) : 0);
 
 export const hourOf = (at: number): number => Math.floor(at / hour);
 
@@ -88,8 +108,25 @@ export const applyPosting = (balance: Balance, posting: Posting): Balance => {
     micros,
     seq: balance.seq + 1,
     deposited: balance.deposited || posting.kind === 'deposit',
-    trialUsed: balance.trialUsed + (posting.usesTrial ? 1 : 0),
+    trialUsed: balance.trialUsed + trialUseOf(posting),
   };
+};
+
+const trialUseOf = ({ usesTrial, kind }: Posting): number => {
+  if (!usesTrial) return 0;
+  return kind === 'refund' ? -1 : 1;
+};
+
+/**
+ * The posting as it is written: a success is free while a free verification of the account is left, and costs its price
+ * otherwise, whatever was held for it. An account that never made a deposit is charged nothing.
+ */
+export const decide = (balance: Balance, onTrial: boolean, posting: Posting): Posting => {
+  if (!posting.mayBeFree) return posting;
+  const left = balance.trialUsed < balance.trialGranted;
+  return onTrial && (left || !balance.deposited)
+    ? { ...posting, plan: 'trial', amountMicros: 0, usesTrial: true }
+    : { ...posting, plan: 'pay_per_success', usesTrial: false };
 };
 
 /** What a batch of postings does to an account. */
@@ -111,16 +148,21 @@ const ofMessage = (message: Priced, at: number) => ({
   ...{ messageId: message.id, note: null },
 });
 
-/** What a verified message costs: its price, a free verification, or nothing more (it was charged when sent). */
-export const chargeForSuccess = (message: Priced, at: number): Posting | undefined => {
-  if (message.plan === 'per_message') return undefined;
-  const trial = message.plan === 'trial';
-  return {
-    ...ofMessage(message, at),
-    ...{ reference: `charge:${message.id}`, kind: 'charge', usesTrial: trial },
-    amountMicros: trial ? 0 : -message.priceMicros,
-  };
-};
+/**
+ * What a verified message costs: its price, a free verification where it was sent on the trial and one is left, or
+ * nothing more (it was charged when sent).
+ */
+export const chargeForSuccess = (message: Priced, at: number): Posting | undefined =>
+  message.plan === 'per_message'
+    ? undefined
+    : {
+        ...ofMessage(message, at),
+        reference: `charge:${message.id}`,
+        kind: 'charge',
+        mayBeFree: message.plan === 'trial',
+        usesTrial: false,
+        amountMicros: -message.priceMicros,
+      };
 
 /** What a message costs when a channel took it. */
 export const chargeForSend = (message: Priced, at: number): Posting | undefined =>
@@ -154,8 +196,9 @@ export const chargeForTotp = (given: {
 }): Posting => ({
   ...{ accountId: given.accountId, at: given.at, plan: given.plan },
   ...{ reference: `totp:${given.enrollmentId}:${given.step}`, kind: 'totp' },
-  ...{ amountMicros: given.plan === 'trial' ? 0 : -given.priceMicros },
   ...{ priceMicros: given.priceMicros, messageId: null, note: null },
-  usesTrial: given.plan === 'trial',
+  amountMicros: -given.priceMicros,
+  mayBeFree: given.plan === 'trial',
+  usesTrial: false,
   ...(given.holdId === undefined ? {} : { holdId: given.holdId }),
 });

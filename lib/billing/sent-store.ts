@@ -1,31 +1,91 @@
-// How much an account has sent, for the allowance of the trial: counted so that no retention makes it new.
+// What an account has sent: for the allowance of the shared number, and for what unverified messages cost the platform.
 import type { Database } from '../infra/mysql.ts';
 import { day, hour } from '../kernel/clock.ts';
 import { idAt, idBytes } from '../kernel/ids.ts';
+import type { SharedCount } from './credit-store.ts';
 
 type Row = Record<string, unknown>;
 
+/** An hour (UTC hour since 1970) of an account's live messages to a country. */
+export type ExposedCount = {
+  hour: number;
+  country: string;
+  unverified: number;
+  chargedMicros: number;
+};
+
+/** Messages that are past their retention: of these the daily figures know how many, but not whose number it was. */
+const countPast = async (db: Database, account_id: Buffer, from: number, until: number) => {
+  const [past] = await db<Row>('rollup_days')
+    .where({ account_id, mode: 'live' })
+    .where('day', '>=', Math.ceil(from / day))
+    .where('day', '<', Math.floor(until / day))
+    .sum({ accepted: 'accepted', verified: 'verified' });
+  const verified = Number(past?.verified ?? 0);
+  return { unverified: Math.max(Number(past?.accepted ?? 0) - verified, 0), verified };
+};
+
 export const createSentStore = (db: Database) => ({
   /**
-   * Live messages that a channel ever took of an account, but those of its own number, counted up to `most`. Those past
-   * their retention are in the daily figures, which do not say whose number it was: they count all the same.
+   * Live messages that a channel took of an account, but those of its own number and those that failed: how many are
+   * verified and how many are not, each counted up to `most`. Counted from when its grant began.
    */
-  countMessages: async (accountId: string, most: number): Promise<number> => {
-    const live = { account_id: idBytes(accountId), mode: 'live' };
-    const [state] = await db<Row>('rollup_state').where({ id: 1 }).select('kept_from_hour');
+  countShared: async (accountId: string, most: number): Promise<SharedCount> => {
+    const account_id = idBytes(accountId);
+    const [[account], [state]] = await Promise.all([
+      db<Row>('accounts').where({ id: account_id }).select('shared_from'),
+      db<Row>('rollup_state').where({ id: 1 }).select('kept_from_hour'),
+    ]);
+    const from = Number(account?.shared_from ?? 0);
     const keptFrom = Number(state?.kept_from_hour ?? 0) * hour;
-    const [past] = await db<Row>('rollup_days')
-      .where(live)
-      .where('day', '<', Math.floor(keptFrom / day))
-      .sum({ accepted: 'accepted' });
-    const some = db('messages')
-      .where({ ...live, own: false })
-      .whereNotNull('accepted_at')
-      .where('id', '>=', idBytes(idAt(keptFrom)))
-      .select(db.raw('1'))
-      .limit(most)
-      .as('some');
-    const [row] = await db.from(some).count({ count: '*' });
-    return Math.min(Number(row?.count ?? 0) + Number(past?.accepted ?? 0), most);
+    const past = await countPast(db, account_id, from, keptFrom);
+    const count = async (verified: boolean): Promise<number> => {
+      const some = db('messages')
+        .where({ account_id, mode: 'live', own: false })
+        .where('id', '>=', idBytes(idAt(Math.max(from, keptFrom))))
+        .whereNotNull('accepted_at')
+        .whereNot({ status: 'failed' })
+        .where('status', verified ? '=' : '<>', 'verified')
+        .select(db.raw('1'))
+        .limit(most)
+        .as('some');
+      const [row] = await db.from(some).count({ count: '*' });
+      return Number(row?.count ?? 0);
+    };
+    const [unverified, verified] = await Promise.all([count(false), count(true)]);
+    return {
+      unverified: Math.min(unverified + past.unverified, most),
+      verified: Math.min(verified + past.verified, most),
+    };
+  },
+
+  /**
+   * Live messages since an hour, from the hourly figures: a few rows, however much was sent. They do not tell whose
+   * number it was nor the plan, so that those of the account's own number count as well: too many rather than too few.
+   */
+  countExposed: async (accountId: string, fromHour: number): Promise<ExposedCount[]> => {
+    const rows = await db<Row>('rollup_hours')
+      .where({ account_id: idBytes(accountId), mode: 'live' })
+      .where('hour', '>=', fromHour)
+      .groupBy('hour', 'country')
+      .select('hour', 'country')
+      .sum({
+        requested: 'requested',
+        accepted: 'accepted',
+        verified: 'verified',
+        failed: 'failed',
+        spent: 'spent_micros',
+      });
+    return rows.map((row) => {
+      const [requested, accepted] = [Number(row.requested), Number(row.accepted)];
+      // Those that no channel took failed as well.
+      const failed = Math.max(Number(row.failed) - (requested - accepted), 0);
+      return {
+        hour: Number(row.hour),
+        country: String(row.country),
+        unverified: Math.max(accepted - Number(row.verified) - failed, 0),
+        chargedMicros: Number(row.spent),
+      };
+    });
   },
 });

@@ -1,12 +1,12 @@
 // The usage and limits document (spec section 2): what an account may do now, why it was refused, what it could ask for.
 import type { Account } from '../accounts/rules.ts';
-import type { CreditStore, Holding } from '../billing/credit-store.ts';
+import type { ExposureCaps, Holding } from '../billing/credit-store.ts';
 import { floorDays, floorRate } from '../billing/floor.ts';
 import type { FloorStore } from '../billing/floor-store.ts';
 import type { LedgerStore } from '../billing/ledger-store.ts';
 import type { PriceStore } from '../billing/price-store.ts';
 import type { Quotes } from '../billing/quote.ts';
-import { hourOf, minimumBalanceMicros, sharedPerFree } from '../billing/rules.ts';
+import { hourOf, minimumBalanceMicros, sharedAllowance } from '../billing/rules.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { day, hour } from '../kernel/clock.ts';
 import { type ErrorCode, fail, ServiceError } from '../kernel/errors.ts';
@@ -28,16 +28,15 @@ export type DocumentDeps = {
   admission: AdmissionLimits;
   ledger: LedgerStore;
   prices: PriceStore;
-  credit: Pick<CreditStore, 'look'>;
   floor: FloorStore;
   capacity: CapacityStore;
   throttles: Throttles;
   guard: Pick<PumpingGuard, 'blocked'>;
   totals: TotalsStore;
   resolveSender: ResolveSender;
-  quotes: Pick<Quotes, 'totp'>;
+  quotes: Pick<Quotes, 'totp' | 'holding'>;
   clock: Clock;
-  trialVerifications: number;
+  exposure: ExposureCaps;
   config: { sharedHourly: number };
 };
 
@@ -94,29 +93,58 @@ const spendHour = (account: Account, money: Money, holding: Holding, now: number
   };
 };
 
+const trialOf = ({ trialGranted: granted, trialUsed: used }: Money, holding: Holding) => {
+  const remaining = Math.max(granted - used, 0);
+  return { granted, used, held: Math.min(holding.free, remaining), remaining };
+};
+
+/** What an account may have unverified on the shared number; after a deposit there is no such end. */
+const sharedOf = ({ deposited, shared: grant }: Money, { shared, sharedHour }: Holding) => {
+  const verified = shared?.verified ?? 0;
+  return {
+    allowance: deposited ? null : sharedAllowance(grant, verified),
+    used: deposited ? null : (shared?.unverified ?? 0),
+    unverified_at_first: grant.unverified,
+    per_verified: grant.perVerified,
+    hourly_used: sharedHour,
+  };
+};
+
+/** What unverified messages of the last 24 hours cost the platform, and the most they may. */
+const exposureOf = (
+  { exposure: caps }: Pick<DocumentDeps, 'exposure'>,
+  { deposited }: Money,
+  { exposure, exposureResetAt }: Holding,
+) => {
+  const cost = exposure?.costMicros ?? 0;
+  const charged = exposure?.chargedMicros ?? 0;
+  const limit = deposited
+    ? Math.max(caps.paidMicros, caps.timesCharged * charged)
+    : caps.trialMicros;
+  return {
+    used: toUsd(cost),
+    limit: toUsd(limit),
+    remaining: toUsd(Math.max(limit - cost, 0)),
+    window_seconds: day / 1000,
+    reset_at: exposureResetAt === null ? null : new Date(exposureResetAt).toISOString(),
+  };
+};
+
 const allowancesOf = async (
-  { prices, ledger, trialVerifications, config }: DocumentDeps,
+  deps: DocumentDeps,
   account: Account,
   money: Money,
   holding: Holding,
 ) => {
-  const paused = await prices.paused();
-  const allowance = money.deposited ? null : sharedPerFree * trialVerifications;
-  const counted = async (most: number) =>
-    holding.sharedTotal ?? (await ledger.countMessages(account.id, most));
-  const used = allowance === null ? null : await counted(allowance);
-  const { trialGranted: granted, trialUsed } = money;
+  const paused = await deps.prices.paused();
   return {
-    free_trial: {
-      ...{ granted, used: trialUsed, held: holding.free },
-      remaining: Math.max(granted - trialUsed - holding.free, 0),
-      paused: paused.has('trial'),
-    },
+    free_trial: { ...trialOf(money, holding), paused: paused.has('trial') },
     shared_number: {
-      ...{ allowance, used },
-      ...{ hourly_limit: config.sharedHourly, hourly_used: holding.sharedHour },
+      ...sharedOf(money, holding),
+      hourly_limit: deps.config.sharedHourly,
       paused: account.sharedPaused || paused.has('shared_number'),
     },
+    unpaid_exposure: exposureOf(deps, money, holding),
     balance: {
       available: toUsd(money.micros),
       held: toUsd(holding.micros),
@@ -169,7 +197,7 @@ const moneyBlocker = async (
 };
 
 const gather = async (deps: DocumentDeps, account: Account, money: Money) => {
-  const holding = await deps.credit.look(account.id, deps.clock.now());
+  const holding = await deps.quotes.holding(account, money);
   const [usage, allowances, floor, record, [newest], throttles, sender, blocker] =
     await Promise.all([
       usageOf(deps, account),
@@ -194,6 +222,7 @@ const eligibilityOf = (account: Account, { deposited }: Money, found: Gathered) 
     shared: sender?.shared === true,
     sharedLeft: allowance === null ? null : Math.max(allowance - (used ?? 0), 0),
     sharedHourLeft: Math.max(hourly.hourly_limit - hourly.hourly_used, 0),
+    exposed: allowances.unpaid_exposure.remaining === 0,
     limited: Object.values(usage).some(({ remaining }) => remaining === 0),
   });
   const reasons = requestReasons(account, newest?.status === 'pending');

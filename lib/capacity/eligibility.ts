@@ -15,13 +15,16 @@ export type Standing = {
   /** What is left of it in this hour. */
   sharedHourLeft: number;
   sharedPaused: boolean;
+  /** Unverified messages cost the platform as much as they may. */
+  exposed: boolean;
   /** A burst, sustained or hourly limit has nothing left. */
   limited: boolean;
 };
 
 /** Which errors a send would meet now whoever it goes to, in the order in which a send meets them. */
 export const blockersOf = (standing: Standing): ErrorCode[] => {
-  const { status, money, shared, sharedLeft, sharedHourLeft, sharedPaused, limited } = standing;
+  const { status, money, shared, sharedLeft, sharedHourLeft, sharedPaused } = standing;
+  const limited = standing.limited || (shared && standing.exposed);
   if (status === 'suspended') return ['ACCOUNT_SUSPENDED'];
   if (status === 'closed') return ['INVALID_API_KEY'];
   return [

@@ -145,6 +145,31 @@ export const settings = {
     integer().min(1).max(10_000_000).default(18_000),
     'Sends of one account on the shared number in a UTC hour.',
   ),
+  sharedUnverified: setting(
+    'SHARED_NUMBER_UNVERIFIED',
+    integer().min(0).max(1_000_000).default(10),
+    'Unverified messages a new account may have on the shared number before its first deposit. Granted at sign-up: a change holds for accounts made later.',
+  ),
+  sharedPerVerified: setting(
+    'SHARED_NUMBER_PER_VERIFIED',
+    integer().min(0).max(10_000).default(5),
+    'How many more each verified message earns such an account. Granted at sign-up, too.',
+  ),
+  exposureTrialMicros: setting(
+    'UNPAID_EXPOSURE_TRIAL_USD',
+    usd(2, 1_000_000),
+    'What the unverified messages of an account that never made a deposit may cost you in 24 hours, USD: at the cost of each country, and the general price where none is set.',
+  ),
+  exposureMicros: setting(
+    'UNPAID_EXPOSURE_USD',
+    usd(10, 1_000_000),
+    'The same for an account that has made a deposit, USD.',
+  ),
+  exposureTimesCharged: setting(
+    'UNPAID_EXPOSURE_TIMES_CHARGED',
+    integer().min(0).max(1_000).default(3),
+    'Or so many times what such an account was charged in the same time, whichever is more.',
+  ),
   floorMinimumDaily: setting(
     'SAFETY_FLOOR_MINIMUM_DAILY',
     integer().min(1).max(1_000_000).default(20),

@@ -39,7 +39,7 @@ export const errorHelp: Record<ErrorCode, ErrorHelp> = {
   RATE_LIMIT_EXCEEDED: {
     cause:
       'One of the [limits](/docs/limits) refused the request. `dimension` says what is counted, `reason` why, `limit` and `window_seconds` the numbers. If several limits refuse, the one with the longest wait is reported.',
-    fix: 'Wait `retry_after_seconds` (also in `Retry-After`), then repeat. The refused request took nothing from any send limit, sent nothing and cost nothing. With the reason `fraud_protection` waiting is not enough: hardly any code to numbers that begin like this one is ever entered.',
+    fix: 'Wait `retry_after_seconds` (also in `Retry-After`), then repeat. The refused request took nothing from any send limit, sent nothing and cost nothing. With the reason `fraud_protection` waiting is not enough. `dimension` `recipient_prefix`: hardly any code to numbers that begin like this one is ever entered. `account`: messages of the last 24 hours that nobody verified cost the service as much as they may (`allowances.unpaid_exposure` of `GET /v1/clients/limits`); codes that are verified make room at once.',
   },
   INTERNAL_ERROR: {
     cause:
@@ -79,7 +79,7 @@ export const errorHelp: Record<ErrorCode, ErrorHelp> = {
   DELIVERY_FAILED: {
     cause:
       'No channel took the message in time: the provider failed, or no worker got to it before the deadline.',
-    fix: 'Repeat it, best with the same `Idempotency-Key`. Nothing more will be sent for this request. Where WhatsApp never answered, the message may be out: the same key then answers `IDEMPOTENCY_KEY_IN_PROGRESS` until the first code has ended, so that no second one goes out.',
+    fix: 'Repeat it, best with the same `Idempotency-Key`. Nothing more will be sent for this request. Where WhatsApp never answered, the message may be out: the answer says so, the code can be used if it arrives, its price stays held until it has ended, and the same key answers `IDEMPOTENCY_KEY_IN_PROGRESS` until then, so that no second one goes out.',
   },
   TELEGRAM_UNAVAILABLE: {
     cause:
@@ -102,8 +102,8 @@ export const errorHelp: Record<ErrorCode, ErrorHelp> = {
   },
   CENTRAL_WHATSAPP_CONNECT_REQUIRED: {
     cause:
-      'An account that never made a deposit may send five messages per free verification on the shared number; these are used up.',
-    fix: 'Make a [deposit](/docs/pricing) or [connect a number of your own](/docs/whatsapp).',
+      'An account that never made a deposit may have a few unverified messages on the shared number, and more for each one that is verified; these are used up. `allowances.shared_number` of `GET /v1/clients/limits` has the numbers.',
+    fix: 'Verify codes that are open: each earns more. Or make a [deposit](/docs/pricing), or [connect a number of your own](/docs/whatsapp).',
   },
   CENTRAL_WHATSAPP_LIMIT: {
     cause: 'The account sent as much on the shared number as it may in one UTC hour.',
@@ -133,7 +133,7 @@ export const errorHelp: Record<ErrorCode, ErrorHelp> = {
   },
   INSUFFICIENT_CREDITS: {
     cause:
-      'The balance is below the 2 USD that must be on the account to send, or below what this call and the codes that are still open may cost.',
+      'The balance is below the 2 USD that must be on the account to send, or below what this call and the codes that are still open may cost after the free verifications that are left.',
     fix: 'Make a deposit: `POST /v1/clients/deposits`. The event `billing.low_balance` warns below 5 USD.',
   },
   DEPOSIT_REQUIRED: {
@@ -141,8 +141,9 @@ export const errorHelp: Record<ErrorCode, ErrorHelp> = {
     fix: 'Make a first deposit: `POST /v1/clients/deposits`.',
   },
   FREE_TRIAL_EXHAUSTED: {
-    cause: 'All free verifications of the account are used or held by codes that are still open.',
-    fix: 'Make a deposit; the account then pays per success.',
+    cause:
+      'The account never made a deposit, and its free verifications are used, or would be if every code that is open were verified.',
+    fix: 'Make a deposit; the account then pays per success. What is left stays free, and a code that fails or expires unverified takes none.',
   },
   SPEND_CAP_EXCEEDED: {
     cause:

@@ -89,10 +89,10 @@ export const baseUrl = (standard: string) =>
     .default(standard);
 
 /** An amount in USD with at most six decimals, read into micro-USD. */
-export const usd = (standard: number): Schema<number> =>
+export const usd = (standard: number, most = 1_000): Schema<number> =>
   Joi.number()
     .min(0)
-    .max(1_000)
+    .max(most)
     .custom((value: number) => fromUsd(value))
     // A default is taken as it is.
     .default(fromUsd(standard))

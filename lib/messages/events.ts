@@ -38,7 +38,7 @@ export const messageEvent = (
   type: EventType,
   message: Message,
   at: number,
-  facts: Partial<Facts> & { legs?: readonly LegWire[] } = {},
+  facts: Partial<Facts> & { legs?: readonly LegWire[]; codeOpen?: boolean } = {},
 ): EventWire => ({
   id: derivedId(message.id, type, facts.channel ?? ''),
   type,
@@ -56,6 +56,8 @@ export const messageEvent = (
     failure_reason: facts.failureReason ?? null,
     // For the timeline; receivers of webhooks are not told of it.
     ...(facts.legs === undefined ? {} : { legs: facts.legs }),
+    // For billing: whether the code of a message that failed may be used all the same.
+    ...(facts.codeOpen === undefined ? {} : { code_open: facts.codeOpen }),
   },
 });
 

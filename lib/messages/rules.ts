@@ -19,9 +19,11 @@ export const failureReasons = {
   recipient_throttled: 'The channel received too many messages for this recipient.',
   provider_error: 'The channel failed.',
   telegram_unavailable: 'Telegram failed.',
-  outcome_unknown: 'The channel never said whether it took the message.',
-  telegram_outcome_unknown: 'Telegram never said whether it took the message.',
-  not_delivered: 'The channel took the message but did not deliver it in time.',
+  outcome_unknown: 'The channel never said whether it took the message: its code may still arrive.',
+  telegram_outcome_unknown:
+    'Telegram never said whether it took the message: its code can be used until it expires.',
+  not_delivered:
+    'The channel took the message but did not deliver it in time: its code can be used until it expires.',
   deadline: 'The request ended before a channel was tried.',
 } as const;
 export type FailureReason = keyof typeof failureReasons;

@@ -144,6 +144,8 @@ export const recordFailed = async (
   const code = maybeHeld ? 'valid' : failure.voidCode ? 'void' : 'kept';
   const failed = await deps.live.fail(ref, now, failure.reason, code);
   if (!failed) return tellArrived(deps, delivery);
+  // A channel that has said no does not deliver it later: its code is void, and nothing will be charged.
+  const codeOpen = unknown || code !== 'void';
   // A code that may be used although nobody knows that it was sent is looked after at its end.
   const expiresAt = code === 'valid' ? now + codeLifeSeconds * second : null;
   const facts: Facts = { ...noFacts, expiresAt, failedAt: now, failureReason: failure.reason };
@@ -156,12 +158,14 @@ export const recordFailed = async (
   tell(deps, waiter, {
     kind: 'failed',
     reason: failure.reason,
-    mayArrive: failed.taken || unknown,
+    mayArrive: codeOpen,
+    taken: failed.taken,
     unknown,
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
   });
   await recorded;
-  await deps.announcer.announce(messageEvent('otp.failed', message, now, { ...facts, legs }));
+  const news = { ...facts, legs, codeOpen };
+  await deps.announcer.announce(messageEvent('otp.failed', message, now, news));
 };
 
 /**

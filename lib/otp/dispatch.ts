@@ -68,9 +68,22 @@ const awaitCall = async (deps: DispatchDeps, ref: LiveRef, replies: Replies): Pr
 const giveUp = async (deps: DispatchDeps, ref: LiveRef, replies: Replies): Promise<Outcome> => {
   const state = await deps.live.abandon(ref, deps.clock.now());
   if (state === 'abandoned') {
-    return { kind: 'failed', reason: 'deadline', mayArrive: false, unknown: false };
+    return {
+      kind: 'failed',
+      reason: 'deadline',
+      mayArrive: false,
+      taken: false,
+      unknown: false,
+    };
   }
-  if (isUnknown(state)) return { kind: 'failed', reason: state, mayArrive: true, unknown: true };
+  if (isUnknown(state))
+    return {
+      kind: 'failed',
+      reason: state,
+      mayArrive: true,
+      taken: false,
+      unknown: true,
+    };
   const accepted = state === 'accepted' ? await acceptedOutcome(deps, ref) : undefined;
   return accepted ?? awaitCall(deps, ref, replies);
 };

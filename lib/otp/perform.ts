@@ -104,6 +104,9 @@ export const answerOf = (deps: SendDeps, id: string, expiresAt: number): SendAns
 const waitSeconds = 30;
 const retrySeconds = 5;
 
+const outcomeUnknownText =
+  'The channel did not say whether it took the message: the code may still arrive, and then it can be used. Until it has expired its price stays held.';
+
 /** The error for a send that no channel took, with what the caller needs to go on. */
 const failure = async (
   deps: SendDeps,
@@ -128,8 +131,10 @@ const failure = async (
     });
   }
   const waits = errorCatalogue[code].status === 503;
-  const cause = outcome.unknown ? { cause: new OutcomeUnknown('the channel did not answer') } : {};
-  return fail(code, waits ? { retry_after_seconds: seconds } : {}, cause);
+  const extras = waits ? { retry_after_seconds: seconds } : {};
+  if (!outcome.unknown) return fail(code, extras);
+  const cause = new OutcomeUnknown('the channel did not answer');
+  return fail(code, extras, { cause, message: outcomeUnknownText });
 };
 
 export const inProgress = () => fail('IDEMPOTENCY_KEY_IN_PROGRESS', { retry_after_seconds: 1 });
@@ -198,7 +203,7 @@ export const perform = async (
     admit(deps, command, phoneKey),
     deps.live.reachable(phoneKey),
   ]).catch(async (error: unknown) => {
-    await deps.quotes.cancel(asked, quote);
+    await deps.quotes.cancel(asked);
     throw error;
   });
   const message: Message = {
@@ -211,17 +216,19 @@ export const perform = async (
     recipient: deps.recipients.ofRecipient(accountId, mode, phone),
   };
   let mayArrive = false;
+  let taken = false;
   try {
     const code = command.code ?? newCode(mode);
     const outcome = await dispatch(deps, { message, ref, code, reachable, own: !asked.shared });
     if (outcome.kind === 'duplicate') {
       const answer = await duplicateAnswer(deps, command, { ...own, id: outcome.messageId });
       await deps.admission.giveBack(receipt).catch(() => undefined);
-      await deps.quotes.cancel(asked, quote);
+      await deps.quotes.cancel(asked);
       return answer;
     }
     if (outcome.kind === 'failed') {
       mayArrive = outcome.mayArrive;
+      taken = outcome.taken;
       throw await failure(deps, command, { ...outcome, messageId: own.id });
     }
     return answerOf(deps, own.id, outcome.expiresAt);
@@ -230,7 +237,7 @@ export const perform = async (
     if (!isOpen(error)) {
       await deps.admission.giveBack(receipt).catch(() => undefined);
       // A code that may become valid keeps its hold: a success is never without credit.
-      if (!mayArrive) await deps.quotes.cancel(asked, quote);
+      if (!mayArrive) await deps.quotes.cancel({ ...asked, taken });
       // A job that died could not free the key in MySQL; one that ended by itself has done so already.
       if (!keepsKey(error)) await deps.reservations.release(message).catch(() => undefined);
     }

@@ -68,13 +68,14 @@ export const triedBefore = (live: {
 export type Outcome =
   | { kind: 'accepted'; channel: ChannelName; acceptedAt: number; expiresAt: number; hold: boolean }
   /**
-   * `mayArrive`: a channel took it or may have, so its code may become valid all the same. `unknown`: of one channel
-   * nobody knows whether it did.
+   * `mayArrive`: its code may be used all the same. `taken`: a channel took it before it failed. `unknown`: of one
+   * channel nobody knows whether it did.
    */
   | {
       kind: 'failed';
       reason: FailureReason;
       mayArrive: boolean;
+      taken: boolean;
       unknown: boolean;
       retryAfterSeconds?: number;
     }

@@ -1,6 +1,6 @@
 // Settling: what happened to messages and enrollments is recorded and charged, then whoever waits is told.
 import type { CreditStore } from '../billing/credit-store.ts';
-import type { Poster } from '../billing/post.ts';
+import type { Outcome, Poster } from '../billing/post.ts';
 import {
   chargeForSend,
   chargeForSuccess,
@@ -11,7 +11,8 @@ import {
 } from '../billing/rules.ts';
 import type { Broker } from '../infra/queue/broker.ts';
 import type { Outcome as JobOutcome, Meta } from '../infra/queue/message.ts';
-import type { EventWire } from '../jobs.ts';
+import { type EventWire, webhookDispatch } from '../jobs.ts';
+import { costOpen, withCost } from '../messages/cost.ts';
 import { type Facts, isUnknown, type Message, noFacts, type Plan } from '../messages/rules.ts';
 import type { MessageStore } from '../messages/store.ts';
 import { fromWire } from '../messages/wire.ts';
@@ -20,7 +21,7 @@ export type SettleDeps = {
   messages: MessageStore;
   poster: Poster;
   credit: Pick<CreditStore, 'keep' | 'release'>;
-  broker: Pick<Broker, 'reply'>;
+  broker: Pick<Broker, 'reply' | 'publish'>;
 };
 
 const numberOf = (value: unknown): number | null => (typeof value === 'number' ? value : null);
@@ -42,16 +43,25 @@ const totpPosting = (event: EventWire): Posting =>
     holdId: String(event.data.attempt_id),
   });
 
-/** Nothing will be charged for a message that no channel took; one whose outcome is not known while its code may live. */
+/**
+ * Whether the recipient may hold the code of a message that failed, and use it. An event that was announced anew does not
+ * say so: then its reason does.
+ */
+const codeMayBeUsed = ({ data }: EventWire): boolean =>
+  typeof data.code_open === 'boolean'
+    ? data.code_open
+    : isUnknown(String(data.failure_reason)) || data.failure_reason === 'not_delivered';
+
+/** A message that failed for good will cost nothing; one whose code may still be used keeps its hold while that lives. */
 const endHold = async (
   { credit }: SettleDeps,
-  { type, data, at }: EventWire,
-  { id, accountId, priceMicros }: Message,
+  event: EventWire,
+  { id, accountId }: Message,
 ): Promise<void> => {
+  const { type, data, at } = event;
   if (type !== 'otp.failed') return;
-  const hold = { id, priceMicros };
-  if (isUnknown(String(data.failure_reason))) await credit.keep(accountId, hold, at + holdMs);
-  else await credit.release(accountId, hold, false);
+  if (!codeMayBeUsed(event)) await credit.release(accountId, id, { unsent: false });
+  else if (isUnknown(String(data.failure_reason))) await credit.keep(accountId, id, at + holdMs);
 };
 
 const present = (postings: (Posting | undefined)[]): Posting[] =>
@@ -88,8 +98,11 @@ const messagePostings = async (
   message: Message,
 ): Promise<Posting[]> => {
   if (message.plan === 'per_message') return perMessage(deps, event, message);
-  const charge = event.type === 'otp.verified' && chargeForSuccess(message, event.at);
-  return charge ? [charge] : [];
+  if (event.type !== 'otp.verified') {
+    await endHold(deps, event, message);
+    return [];
+  }
+  return present([chargeForSuccess(message, event.at)]);
 };
 
 const postingsOf = async (deps: SettleDeps, event: EventWire): Promise<Posting[]> => {
@@ -103,13 +116,31 @@ const record = async ({ messages }: SettleDeps, event: EventWire): Promise<void>
   await messages.verified(fromWire(event.message), factsOf(event));
 };
 
+/** Webhooks that tell the cost wait for it where only the posting decides it. */
+const tellCost = async (
+  { broker }: SettleDeps,
+  event: EventWire,
+  { plan, amountMicros }: Outcome,
+): Promise<void> => {
+  const told = withCost(event, { plan, costMicros: -amountMicros });
+  const named = { messageId: event.id, requestId: event.request_id };
+  await broker.publish(webhookDispatch, { events: [told] }, named);
+};
+
 const charge = async (deps: SettleDeps, event: EventWire): Promise<void> => {
   // One after the other: a refund follows its charge in the ledger.
-  for (const posting of await postingsOf(deps, event)) await deps.poster.post(posting);
+  for (const posting of await postingsOf(deps, event)) {
+    const outcome = await deps.poster.post(posting);
+    if (costOpen(event)) await tellCost(deps, event, outcome);
+  }
 };
 
 const settle = async (deps: SettleDeps, event: EventWire): Promise<void> => {
-  await Promise.all([record(deps, event), charge(deps, event)]);
+  // Its posting may change the plan of a message on the trial, so the row of that is written first.
+  if (costOpen(event)) {
+    await record(deps, event);
+    await charge(deps, event);
+  } else await Promise.all([record(deps, event), charge(deps, event)]);
 };
 
 /** Handles the job billing.charge; doing it twice records, charges and answers the same. */

@@ -1,6 +1,6 @@
 // Making an account: with a first live and a first test key, and a secret that signs its webhooks.
 import type { Passwords } from '../accounts/passwords.ts';
-import type { Account } from '../accounts/rules.ts';
+import type { Account, SharedGrant } from '../accounts/rules.ts';
 import { newWebhookSecret, webhookSecretContext } from '../accounts/webhook-secret.ts';
 import { fail } from '../kernel/errors.ts';
 import { idTime, newId } from '../kernel/ids.ts';
@@ -26,6 +26,8 @@ export type CreateDeps = {
   sealer: Sealer;
   /** Free verifications of a new account. */
   trialVerifications: number;
+  /** What it is granted on the shared number. */
+  sharedGrant: SharedGrant;
 };
 
 export type Created = { account: Account; keys: FirstKeys; keyIds: Record<Mode, string> };
@@ -58,7 +60,7 @@ const newAccount = ({ password: _, ...given }: Registration): Account => {
  * @throws EMAIL_TAKEN
  */
 export const createAccount = async (
-  { signups, passwords, sealer, trialVerifications }: CreateDeps,
+  { signups, passwords, sealer, trialVerifications, sharedGrant }: CreateDeps,
   registration: Registration,
   { reveal = false } = {},
 ): Promise<Created> => {
@@ -69,6 +71,7 @@ export const createAccount = async (
   const keys = { live: live.key, test: test.key };
   const inserted = await signups.insert({
     ...{ account, passwordHash, keys: [live, test], trialVerifications },
+    sharedGrant,
     webhookSecret: sealer.seal(newWebhookSecret(), webhookSecretContext(account.id)),
     signupKeys: reveal ? sealer.seal(JSON.stringify(keys), signupKeysContext(account.id)) : null,
   });

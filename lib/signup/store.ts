@@ -1,5 +1,5 @@
 // A new account with its first keys, in one transaction; and the one look at those keys.
-import type { Account } from '../accounts/rules.ts';
+import type { Account, SharedGrant } from '../accounts/rules.ts';
 import { createAccountStore } from '../accounts/store.ts';
 import type { Database } from '../infra/mysql.ts';
 import { idBytes } from '../kernel/ids.ts';
@@ -14,6 +14,7 @@ export type NewAccount = {
   /** Sealed texts of the first keys; null when they are handed out at once. */
   signupKeys: string | null;
   trialVerifications: number;
+  sharedGrant: SharedGrant;
   keys: readonly { record: KeyRecord; hash: Buffer }[];
 };
 

@@ -150,7 +150,7 @@ export const verifyTotp = async (
   // The step is used up before anything is answered: of many who bring the same code, one is first.
   const entry = await deps.attempts.record({ ...attempt, step });
   if (entry.status === 'failed') {
-    await deps.quotes.cancel({ account, mode, holdId: id, shared: false }, quote);
+    await deps.quotes.cancel({ account, mode, holdId: id });
     return refused(judgement.remaining);
   }
   if (judgement.remaining < failedAttempts) await deps.guesses.clear(recipient);

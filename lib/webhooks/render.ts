@@ -2,6 +2,7 @@
 import type { EventWire } from '../jobs.ts';
 import { derivedId, toMessageId } from '../kernel/ids.ts';
 import { toUsd } from '../kernel/money.ts';
+import { costOpen, costTold } from '../messages/cost.ts';
 import { sequenceOf } from './sequence.ts';
 
 export type Rendered = { eventId: string; type: string; body: string };
@@ -55,10 +56,14 @@ const ends: Record<string, string> = {
 export const isEnd = ({ type }: Pick<EventWire, 'type'>): boolean => type in ends;
 
 // Per success only success costs; per message what failed is refunded.
-const costOf = (
-  { plan, price_micros: price }: NonNullable<EventWire['message']>,
-  status: string,
-) => (status === 'verified' || (status === 'expired' && plan === 'per_message') ? toUsd(price) : 0);
+const costOf = (event: EventWire, status: string): number => {
+  const told = costTold(event);
+  if (told !== undefined) return toUsd(told);
+  const { plan, price_micros: price } = event.message ?? { plan: 'trial', price_micros: 0 };
+  return status === 'verified' || (status === 'expired' && plan === 'per_message')
+    ? toUsd(price)
+    : 0;
+};
 
 /** The legs that are known, and the one that the event itself speaks of. */
 const legsOf = ({ data }: EventWire, known: readonly Leg[]) => {
@@ -89,7 +94,7 @@ const completed = (event: EventWire, legs: readonly Leg[]): Rendered[] => {
   // By message alone: a code that is entered after its message failed does not complete it twice.
   const id = derivedId(event.message.id, 'otp.completed');
   const summary = {
-    ...{ ...data, status, latency_ms: latency, cost: costOf(event.message, status) },
+    ...{ ...data, status, latency_ms: latency, cost: costOf(event, status) },
     ...{ legs: legsOf(event, legs), sequence: sequenceOf(event) + 1 },
   };
   return [envelope(event, { id, type: 'otp.completed', data: summary })];
@@ -97,8 +102,14 @@ const completed = (event: EventWire, legs: readonly Leg[]): Rendered[] => {
 
 /** What our own rooms tell each other about a TOTP verification is not all a receiver's business. */
 const totpData = ({ data }: EventWire) => {
-  const { phone, enrollment_id, step, price_micros: price, plan } = data;
-  return { phone, enrollment_id, step, cost: toUsd(Number(price ?? 0)), plan: plan ?? null };
+  const { phone, enrollment_id, step, price_micros: price, plan, cost_micros: told } = data;
+  return {
+    phone,
+    enrollment_id,
+    step,
+    cost: toUsd(Number(told ?? price ?? 0)),
+    plan: plan ?? null,
+  };
 };
 
 const dataOf = (event: EventWire): Record<string, unknown> =>
@@ -106,7 +117,10 @@ const dataOf = (event: EventWire): Record<string, unknown> =>
 
 /** What an event is to its receiver: itself, and where it ends a message, the summary with the `legs` known of it. */
 export const render = (event: EventWire, legs: readonly Leg[] = []): Rendered[] => {
+  // What tells the cost waits for billing, which sends the event again with it.
+  const waits = costOpen(event);
+  if (waits && event.type === 'totp.verified') return [];
   const data = { ...dataOf(event), sequence: sequenceOf(event) };
   const own = envelope(event, { id: event.id, type: event.type, data });
-  return isEnd(event) ? [own, ...completed(event, legs)] : [own];
+  return isEnd(event) && !waits ? [own, ...completed(event, legs)] : [own];
 };

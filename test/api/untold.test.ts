@@ -103,7 +103,8 @@ test.serial('per message: what nobody knows of is held as long as its code may l
   const phone = await unsaid(customer);
   await until(t, () => failed(phone));
   const held = async () =>
-    (await stack.api.credit.look(customer.accountId, clock.now())).micros / 1_000_000;
+    (await stack.api.credit.look(customer.accountId, { now: clock.now(), freeLeft: 0 })).micros /
+    1_000_000;
   t.is(await held(), 1);
   clock.forward(6 * minute);
   await until(t, async () => (await held()) === 0);
@@ -117,7 +118,8 @@ test.serial('a code that a link brings is held as long as it may wait and live',
   await phone.tap(error.telegram_bot_url);
   await until(t, async () => (await phone.messages()).some(({ code }) => code !== null));
   const heldIn = async (ms: number) =>
-    (await stack.api.credit.look(customer.accountId, clock.now() + ms)).micros / 1_000_000;
+    (await stack.api.credit.look(customer.accountId, { now: clock.now() + ms, freeLeft: 0 }))
+      .micros / 1_000_000;
   // Telegram may let it wait for four minutes, and then it lives for five.
   t.deepEqual([await heldIn(9 * minute), await heldIn(10 * minute)], [1, 0]);
 });

@@ -50,6 +50,8 @@ test.serial(
     t.like((JSON.parse(summary) as { data: object }).data, {
       status: 'verified',
       channel: 'whatsapp',
+      // One of the free verifications.
+      cost: 0,
     });
     t.is(new Set(receiver.calls.map(({ headers }) => headers['webhook-id'])).size, 4);
     receiver.close();

@@ -182,6 +182,19 @@ const plants: [string, string[], (books: Books) => Promise<unknown> | undefined]
     (books) => message(books.paid).update({ plan: 'trial' }),
   ],
   [
+    'a success that was paid for while a free verification was left',
+    ['no success was paid for while a free verification was left'],
+    (books) => rowOf(books, `charge:${books.paid.id}`).update({ trial_left: 1 }),
+  ],
+  [
+    'a free verification that cost money',
+    [
+      'free verifications used are those of the ledger',
+      'what used a free verification cost nothing',
+    ],
+    (books) => rowOf(books, `charge:${books.paid.id}`).update({ plan: 'trial' }),
+  ],
+  [
     'a verification that was never charged',
     ['every verified message is charged, at its price'],
     (books) => message(books.nothing).update({ verified_at: at, status: 'verified' }),

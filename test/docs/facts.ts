@@ -8,6 +8,8 @@ export const facts: Facts = {
   openapi: JSON.parse(JSON.stringify(openApiDocument(routes))) as Record<string, unknown>,
   ...{ version: '0.0.0', playground: 'sandbox', turnstileSiteKey: '' },
   ...{ turnstileBaseUrl: 'https://challenges.example', trialVerifications: 50 },
+  sharedGrant: { unverified: 10, perVerified: 5 },
+  exposure: { trialMicros: 2_000_000, paidMicros: 10_000_000, timesCharged: 3 },
   ...{ priceMicros: 50_000, sharedHourly: 18_000, floorMinimumDaily: 20 },
 };
 

@@ -86,7 +86,7 @@ test('postings, keys, holds and attempts are counted by what came of them', asyn
   const { metrics, lines } = counted();
   const answers = ['posted', 'known', 'no_account'];
   const poster = counting.countPostings(metrics, {
-    post: () => Promise.resolve(answers.shift()),
+    post: () => Promise.resolve({ posted: answers.shift() }),
     drain: () => Promise.resolve(),
   } as never);
   for (let call = 0; call < 3; call++) await poster.post({ kind: 'charge' } as never);

@@ -63,6 +63,9 @@ export const testEnvironment = (
   STRIPE_SECRET_KEY: shared.stripe.secretKey,
   STRIPE_WEBHOOK_SECRET: shared.stripe.webhookSecret,
   STRIPE_BASE_URL: simUrl,
+  // Tests send much that nobody verifies; those of the cap set it themselves.
+  UNPAID_EXPOSURE_TRIAL_USD: '1000000',
+  UNPAID_EXPOSURE_USD: '1000000',
   ...more,
 });
 

@@ -7,6 +7,7 @@ import { openApiDocument } from '../../api/openapi.ts';
 import { routes } from '../../api/routes.ts';
 import type { EventWire } from '../../lib/jobs.ts';
 import { newId } from '../../lib/kernel/ids.ts';
+import { withCost } from '../../lib/messages/cost.ts';
 import { accountEvent, messageEvent } from '../../lib/messages/events.ts';
 import {
   type Facts,
@@ -78,6 +79,19 @@ test('what is rendered fits its type, and says nothing that is ours alone', (t) 
   t.deepEqual(Object.keys(bodiesOf(totp)[0]?.data ?? {}).sort(), [
     ...['cost', 'enrollment_id', 'phone', 'plan', 'sequence', 'step'],
   ]);
+});
+
+test('on the trial the summary waits until billing has said what the success cost', (t) => {
+  const sent: Message = { ...message, mode: 'live', plan: 'trial' };
+  const event = messageEvent('otp.verified', sent, 20_000, accepted);
+  t.deepEqual(
+    bodiesOf(event).map(({ type }) => type),
+    ['otp.verified'],
+  );
+  for (const [plan, costMicros] of [['trial', 0] as const, ['pay_per_success', 50_000] as const]) {
+    const [, summary] = bodiesOf(withCost(event, { plan, costMicros }));
+    t.like(summary, { type: 'otp.completed', data: { cost: costMicros / 1_000_000 } });
+  }
 });
 
 test('the summary says what a message cost, and over which channels it went', (t) => {
