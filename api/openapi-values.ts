@@ -40,7 +40,11 @@ export const exampleValues: Record<string, readonly unknown[]> = {
   ...{ key: ['sk_live_tsr_…'], live: ['sk_live_tsr_…'], test: ['sk_test_tsr_…'] },
   ...{ session_token: ['sess_…'], refresh_token: ['rt_…'], mfa_token: ['mfa_…'] },
   ...{ logged_out: [true], changed: [true], revoked: [true, 2], reauthenticated: [true] },
-  ...{ recovery_codes: ['7KQM-2RXD-94WT-B0ZC'], recovery_codes_remaining: [10], enabled: [true] },
+  ...{
+    recovery_codes: ['7KQM-2RXD-94WT-B0ZC-J5HN-8VFA'],
+    recovery_codes_remaining: [10],
+    enabled: [true],
+  },
   ...{ ip: ['203.0.113.7'], user_agent: ['Mozilla/5.0'], current: [true], mfa: [true] },
   token_reused_at: [null],
   ...{
