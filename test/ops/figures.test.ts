@@ -117,5 +117,6 @@ test('a broker that keeps silent is away within seconds', async (t) => {
   world.silent = true;
   const startedAt = performance.now();
   await t.throwsAsync(board().now(), { message: /no answer in time/ });
-  t.true(performance.now() - startedAt < 6_000);
+  // As long as a slow machine takes, and not as long as the broker keeps silent.
+  t.true(performance.now() - startedAt < 30_000);
 });

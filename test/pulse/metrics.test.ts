@@ -73,8 +73,8 @@ test('a send and its verification are counted at every step', async (t) => {
   }
 });
 
-test('a thousand accounts make no more series than one', async (t) => {
-  const { keys, ids } = await seedAccounts(stack.api.db, 1_000);
+test('hundreds of accounts make no more series than one', async (t) => {
+  const { keys, ids } = await seedAccounts(stack.api.db, 200);
   const sendAll = async (of: readonly string[], first: number): Promise<void> => {
     await Promise.all(
       of.map(async (key, index) => {
@@ -100,7 +100,7 @@ test('a thousand accounts make no more series than one', async (t) => {
   // What had not happened yet by the first account (a code that failed, a queue that came later) may be new.
   t.true(withAll.length < withOne.size + 120, `${withOne.size} series became ${withAll.length}`);
   t.true(withAll.length < 1_500, String(withAll.length));
-  t.log(`${withOne.size} series after one account, ${withAll.length} after a thousand`);
+  t.log(`${withOne.size} series after one account, ${withAll.length} after ${keys.length}`);
   for (const id of ids) t.false(text.includes(id));
   t.notRegex(text, /\+?1415\d{7}/);
   t.notRegex(text, /otp_|sk_live/);

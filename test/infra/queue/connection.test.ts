@@ -46,7 +46,7 @@ test('closing while the broker is silent ends within a bound and stays ended', a
   line.freeze();
   const startedAt = performance.now();
   await broker.close();
-  t.true(performance.now() - startedAt < 6_000);
+  t.true(performance.now() - startedAt < 30_000);
   line.thaw();
   await until(() => line.connections() === 0);
   t.false(broker.ready());
