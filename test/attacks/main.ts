@@ -6,11 +6,12 @@ import { parseArgs } from 'node:util';
 import { identify, isRunning } from '../../docker/local/processes.ts';
 import { stateFolder } from '../../docker/local/session.ts';
 import type { Attack, RunningStack } from './attack.ts';
+import { freeSends } from './free-sends.ts';
 import { halfReadRequests } from './half-read-requests.ts';
 import { chooseAttacks, exitCodeOf, runAttacks, tableOf } from './run.ts';
 
 /** Every attack, in the order in which they run. */
-const attacks: readonly Attack[] = [halfReadRequests];
+const attacks: readonly Attack[] = [halfReadRequests, freeSends];
 
 const help = `npm run test:attacks -- [options]
 

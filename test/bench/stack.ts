@@ -44,6 +44,8 @@ export const makeEnvironment = async (
       NODE_ENV: 'production',
       // Hardly anybody verifies here: the guard counts as it does in production, and refuses nothing.
       FRAUD_GUARD: 'shadow',
+      // Nor is anything bounded by what unverified messages cost.
+      UNPAID_EXPOSURE_USD: '1000000',
       // The visitors of the storm of logins are told apart by the address that a proxy would name.
       TRUSTED_PROXIES: '1',
       WEBHOOK_ALLOWED_HOSTS: allHosts(),

@@ -52,7 +52,14 @@ const launch = async (folder: string): Promise<ChildProcess> => {
     cwd: root,
     stdio: ['ignore', 'ignore', 'inherit'],
     // Receipts that never come are settled soon, so that the run need not wait for them.
-    env: { ...process.env, ...text, TESSERA_STATE: folder, WHATSAPP_DELIVERY_SECONDS: '20' },
+    env: {
+      ...process.env,
+      ...text,
+      TESSERA_STATE: folder,
+      WHATSAPP_DELIVERY_SECONDS: '20',
+      // The load is more than unverified messages of one account may cost.
+      UNPAID_EXPOSURE_USD: '1000000',
+    },
   });
 };
 
