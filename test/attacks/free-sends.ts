@@ -58,24 +58,23 @@ type Account = { id: string; key: string };
 
 /** Signs up as a stranger does, and takes the first live key. */
 const signUp = async ({ api }: RunningStack, from: string): Promise<Account> => {
+  const email = `${randomUUID()}@attacks.example`;
+  const password = `a password ${randomUUID()}`;
   const registered = await call({
     url: `${api}/v1/clients/register`,
     from,
-    body: {
-      email: `${randomUUID()}@attacks.example`,
-      password: `a password ${randomUUID()}`,
-      name: 'Attack',
-      phone: '+14155550199',
-    },
+    body: { email, password, name: 'Attack', phone: '+14155550199' },
   });
-  const token = String(registered.data.session_token ?? registered.data.access_token ?? '');
+  const login = await call({ url: `${api}/v1/clients/login`, from, body: { email, password } });
+  const token = String(login.data.session_token ?? '');
   const revealed = await call({ url: `${api}/v1/clients/signup-secret`, from, token });
   const keys = revealed.data.keys as { live?: string } | undefined;
-  if (keys?.live === undefined) {
-    throw new Error(`no account: ${registered.code}, signup-secret ${revealed.code}`);
-  }
   const account = registered.data.account as { id?: string } | undefined;
-  return { id: String(account?.id ?? ''), key: keys.live };
+  if (keys?.live === undefined || account?.id === undefined) {
+    const codes = [registered.code, login.code, revealed.code].join(', ');
+    throw new Error(`no account: register, login and signup-secret answered ${codes}`);
+  }
+  return { id: account.id, key: keys.live };
 };
 
 type Tally = { taken: number; refused: Map<string, number> };
