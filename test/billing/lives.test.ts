@@ -17,6 +17,7 @@ test.before(async () => {
   stack = await startStack('lives', {
     settings: {
       ...{ PRICE_USD: '0.05', TRIAL_VERIFICATIONS: '1000', SHARED_NUMBER_HOURLY: '100000' },
+      SHARED_NUMBER_UNVERIFIED: '100000',
       // Many lives at once on a busy machine: nobody gives up early.
       ...{ SEND_DEADLINE_MS: '30000', PUBLISH_TIMEOUT_MS: '30000' },
     },
