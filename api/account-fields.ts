@@ -61,6 +61,9 @@ export const accountDetails = () =>
     waba_template_language: nullable(text()).description(
       'Language of the own template; null: that of the service.',
     ),
+    keys_manage_account: flag().description(
+      'Whether API keys may change the account; false: they send and read, and nothing more.',
+    ),
     mfa_enabled: flag().description('Whether a login asks for a second factor.'),
     webhook: nullable(webhookState()).description('How webhook_url fares; null: none is set.'),
   });
@@ -83,6 +86,7 @@ export const accountDetailsView = (account: Account, webhook: EndpointView | nul
   spend_cap_hourly:
     account.spendCapHourlyMicros === null ? null : toUsd(account.spendCapHourlyMicros),
   waba_template_language: account.templateLanguage,
+  keys_manage_account: account.keysManageAccount,
   mfa_enabled: account.mfaEnabledAt !== null,
   webhook,
 });

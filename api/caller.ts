@@ -78,6 +78,10 @@ const byEither = async (
     return { ...found, keyMode: undefined, keyId: undefined, keyEnds: false };
   }
   const { principal } = await byKey(app, ctx, route);
+  // What changes the account is every call here that does not read.
+  if (route.method !== 'GET' && !principal.account.keysManageAccount) {
+    throw fail('KEY_MANAGEMENT_DISABLED');
+  }
   const { account, mode, keyId, ends = false } = principal;
   return { account, session: undefined, keyMode: mode, keyId, keyEnds: ends };
 };

@@ -20,6 +20,12 @@ const orMethod = (codes: ErrorCode[]): ErrorCode[] =>
     ? codes
     : ['METHOD_NOT_ALLOWED', ...codes];
 
+/** An account may keep its keys from changing it. */
+const managing = (route: Route): ErrorCode[] =>
+  route.kind === 'json' && route.auth === 'account' && route.method !== 'GET'
+    ? ['KEY_MANAGEMENT_DISABLED']
+    : [];
+
 /** Any request may lack what HTTP asks of it, such as its Host header. */
 const ofHttp: ErrorCode[] = ['VALIDATION_ERROR'];
 
@@ -40,6 +46,7 @@ const codesOf = (route: Route): ErrorCode[] => {
       ...(takesInput ? (['VALIDATION_ERROR'] as const) : []),
       ...(route.body ? withBody : []),
       ...byAuth[route.auth],
+      ...managing(route),
       ...(route.sends ? withOnce : []),
       ...route.errors,
       ...always,

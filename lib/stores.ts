@@ -1,5 +1,7 @@
 // The stores: all that a process reads and writes, each over the sockets it needs.
 import { createEpochStore } from './accounts/epoch-store.ts';
+import { createFormerAddressStore } from './accounts/former-store.ts';
+import { createSecurityLogStore } from './accounts/log-store.ts';
 import { createAccountStore } from './accounts/store.ts';
 import { createCreditStore } from './billing/credit-store.ts';
 import { createFloorStore } from './billing/floor-store.ts';
@@ -85,6 +87,8 @@ export const openStores = (
   const sealer = createSealer(config.sealingKeys);
   return {
     accounts: createAccountStore(db),
+    formerAddresses: createFormerAddressStore(db),
+    securityLog: createSecurityLogStore(db),
     signups: createSignupStore(db),
     challenges: createChallengeStore(db),
     credentials: createCredentialStore(db),

@@ -31,5 +31,14 @@ export const eventNotes: Record<PublicEventType, string> = {
   'account.suspended': 'Keys and sessions are refused from this moment. Ask the operator.',
   'security.mfa_disabled': 'If that was not you, change the password and end the other sessions.',
   'security.recovery_codes_low': 'Make new ones: `POST /v1/clients/security/mfa/recovery`.',
+  'security.key_created':
+    'If that was none of yours, revoke the key that made it: what it made ends with it.',
+  'security.key_revoked': 'Calls with it are refused from this second on.',
+  'security.settings_changed':
+    'If that was not you, `GET /v1/clients/security/log` says with which credential it was done.',
+  'security.password_changed': 'If that was not you, reset the password by phone.',
+  'security.phone_changed':
+    'If that was not you, ask the operator: password resets go to the new phone.',
+  'security.login': 'If that was not you, change the password and end the other sessions.',
   'webhook.test': 'Nothing: your endpoint works.',
 };

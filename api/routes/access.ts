@@ -10,6 +10,7 @@ import { requireProof } from '../../lib/sessions/authenticate.ts';
 import { endSession, type Opened, refreshSession } from '../../lib/sessions/open.ts';
 import { revealFirstKeys, signUp } from '../../lib/signup/register.ts';
 import { accountData, accountView } from '../account-fields.ts';
+import { actOf } from '../acting.ts';
 import { refuseUnknownToken } from '../caller.ts';
 import { email, password, phoneInput, resetCode } from '../fields.ts';
 import { route } from '../route.ts';
@@ -74,12 +75,13 @@ const signupSecretRoute = route({
   summary: 'Shows the first live and test key, once.',
   errors: ['NOT_FOUND', 'REAUTH_REQUIRED'],
   data: object({ keys: object({ live: text(), test: text() }) }),
-  handle: async (app, { account, session, keyMode, keyEnds }) => {
+  handle: async (app, request) => {
+    const { account, session, keyMode, keyEnds } = request;
     requireLiveRights(keyMode);
     requireLastingKey(keyEnds);
     requireProof(session, app.clock.now());
     await takeRead(app.reads, 'key_change', account.id);
-    return { keys: await revealFirstKeys(app, account.id) };
+    return { keys: await revealFirstKeys(app, account.id, actOf(request)) };
   },
 });
 
@@ -144,10 +146,12 @@ const passwordRoute = route({
     new_password: password(),
   }),
   data: object({ changed: flag() }),
-  handle: async (app, { account, session, body, visitor }) => {
+  handle: async (app, request) => {
+    const { account, session, body, visitor } = request;
     const { source } = visitor();
+    const act = actOf(request);
     const { current_password: current, new_password: wanted } = body;
-    await changePassword(app, { account, session, current, wanted, source });
+    await changePassword(app, { account, session, current, wanted, source, act });
     return { changed: true };
   },
 });

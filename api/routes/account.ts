@@ -6,12 +6,13 @@ import type { ApiApp } from '../../lib/app.ts';
 import { fail } from '../../lib/kernel/errors.ts';
 import { fromUsd } from '../../lib/kernel/money.ts';
 import { plainLine } from '../../lib/kernel/plain-text.ts';
-import { decimal, nullable, object, oneOf, optional, text } from '../../lib/kernel/schema.ts';
+import { decimal, flag, nullable, object, oneOf, optional, text } from '../../lib/kernel/schema.ts';
 import { requireLastingKey, requireLiveRights } from '../../lib/keys/rights.ts';
 import { takeRead } from '../../lib/limits/reads.ts';
 import { requireProof } from '../../lib/sessions/authenticate.ts';
 import { endpointView } from '../../lib/webhooks/manage.ts';
 import { accountDetails, accountDetailsView } from '../account-fields.ts';
+import { changerOf } from '../acting.ts';
 import { nullableTimestamp, phoneInput, typed } from '../fields.ts';
 import { route } from '../route.ts';
 
@@ -53,7 +54,8 @@ const profile = route({
     .or('name', 'phone', 'company', 'locale')
     .messages(atLeastOne('name', 'phone', 'company', 'locale')) as ReturnType<typeof profileShape>,
   data: accountDetails(),
-  handle: async (app, { account, session, keyMode, body }) => {
+  handle: async (app, request) => {
+    const { account, session, keyMode, body } = request;
     requireLiveRights(keyMode);
     if (body.phone !== undefined) {
       if (!session) throw fail('REAUTH_REQUIRED', {}, { message: 'Change the phone by session.' });
@@ -62,7 +64,10 @@ const profile = route({
     await takeRead(app.reads, 'profile_change', account.id);
     const { company, ...rest } = body;
     const changes = { ...rest, ...(company === undefined ? {} : { company: company || null }) };
-    return detailsOf(app, await changeAccount(app, account.id, changes));
+    return detailsOf(
+      app,
+      await changeAccount(app, account.id, changes, changerOf(request, app.clock.now())),
+    );
   },
 });
 
@@ -93,30 +98,51 @@ const settingsShape = () =>
           }),
       ).description('Language of the own template; null: that of the service.'),
     ),
+    keys_manage_account: optional(
+      flag().description(
+        'Whether API keys may change the account; false: they send and read, and nothing more. By session only.',
+      ),
+    ),
   });
 
-const settingNames = ['webhook_url', 'spend_cap_hourly', 'waba_template_language'];
+const settingNames = [
+  'webhook_url',
+  'spend_cap_hourly',
+  'waba_template_language',
+  'keys_manage_account',
+];
 
 const settings = route({
   ...{ method: 'PATCH', path: '/v1/clients/settings', tag, auth: 'account' },
   summary: 'Changes the settings.',
+  about:
+    'A session needs a login or `security/reauth` within the last ten minutes for `webhook_url`, for a `spend_cap_hourly` that is raised or taken away, and for `keys_manage_account`. An address that is replaced hears of the change, too.',
   errors: ['REAUTH_REQUIRED', 'NOT_FOUND'],
   body: settingsShape()
     .or(...settingNames)
     .messages(atLeastOne(...settingNames)) as ReturnType<typeof settingsShape>,
   data: accountDetails(),
-  handle: async (app, { account, keyMode, keyEnds, body }) => {
+  handle: async (app, request) => {
+    const { account, session, keyMode, keyEnds, body } = request;
     requireLiveRights(keyMode);
     requireLastingKey(keyEnds);
+    if (body.keys_manage_account !== undefined && !session) {
+      const message = 'Whether keys may manage the account is set by session.';
+      throw fail('REAUTH_REQUIRED', {}, { message });
+    }
     await takeRead(app.reads, 'profile_change', account.id);
     const { webhook_url: url, spend_cap_hourly: cap, waba_template_language: language } = body;
+    const { keys_manage_account: keysManage } = body;
     const changes = {
       ...(url === undefined ? {} : { webhookUrl: url }),
       ...(cap === undefined ? {} : { spendCapHourlyMicros: cap === null ? null : fromUsd(cap) }),
       ...(language === undefined ? {} : { templateLanguage: language }),
+      ...(keysManage === undefined ? {} : { keysManageAccount: keysManage }),
     };
     const onEndpoint = (id: string) => app.webhooks.enable(id, app.clock.now());
-    return detailsOf(app, await changeAccount({ ...app, onEndpoint }, account.id, changes));
+    const changer = changerOf(request, app.clock.now());
+    const deps = { ...app, onEndpoint };
+    return detailsOf(app, await changeAccount(deps, account.id, changes, changer));
   },
 });
 
@@ -128,12 +154,18 @@ const webhookSecret = route({
     webhook_secret: text().description('whsec_… as Standard Webhooks writes it. Shown this once.'),
     previous_valid_until: nullableTimestamp(),
   }),
-  handle: async (app, { account, session, keyMode, keyEnds }) => {
+  handle: async (app, request) => {
+    const { account, session, keyMode, keyEnds } = request;
     requireLiveRights(keyMode);
     requireLastingKey(keyEnds);
     requireProof(session, app.clock.now());
     await takeRead(app.reads, 'webhook_change', account.id);
-    const { secret, previousValidUntil: until } = await rotateWebhookSecret(app, account.id);
+    const changer = changerOf(request, app.clock.now());
+    const { secret, previousValidUntil: until } = await rotateWebhookSecret(
+      app,
+      account.id,
+      changer,
+    );
     return {
       webhook_secret: secret,
       previous_valid_until: until === null ? null : new Date(until).toISOString(),

@@ -1,12 +1,23 @@
 // API keys in their owner's hands (spec section 4, "Account").
 import { plainLine } from '../../lib/kernel/plain-text.ts';
-import { flag, nullable, object, oneOf, optional, text } from '../../lib/kernel/schema.ts';
+import { type SecurityEntry, securityActions } from '../../lib/accounts/acts.ts';
+import { idTime } from '../../lib/kernel/ids.ts';
+import {
+  flag,
+  list,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  text,
+  withDefault,
+} from '../../lib/kernel/schema.ts';
 import type { IssuedKey } from '../../lib/keys/issue.ts';
-import { revokeKey } from '../../lib/keys/issue.ts';
 import {
   createKey,
   keyStatus,
   listKeys,
+  revokeKey,
   rotateKey,
   rotationGraceMs,
 } from '../../lib/keys/manage.ts';
@@ -14,6 +25,7 @@ import { requireLastingKey, requireLiveRights } from '../../lib/keys/rights.ts';
 import type { KeyRecord } from '../../lib/keys/rules.ts';
 import { takeRead } from '../../lib/limits/reads.ts';
 import { requireProof } from '../../lib/sessions/authenticate.ts';
+import { actOf } from '../acting.ts';
 import { nullableTimestamp, page, timestamp, uuid } from '../fields.ts';
 import { type Callers, route } from '../route.ts';
 
@@ -29,6 +41,7 @@ const facts = {
   mode: mode(),
   prefix: text().description('How the key begins.').example('sk_live_tsr_'),
   last4: text().description('How it ends.').example('7Qx2'),
+  made_by: nullable(uuid()).description('Id of the key that made it; null: a session did.'),
   created_at: timestamp(),
 };
 
@@ -38,6 +51,7 @@ const iso = (at: number | null): string | null => (at === null ? null : new Date
 
 const factsView = (key: KeyRecord) => ({
   ...{ id: key.id, name: key.name, mode: key.mode, prefix: key.prefix, last4: key.last4 },
+  made_by: key.madeByKey,
   created_at: new Date(key.createdAt).toISOString(),
 });
 
@@ -47,7 +61,7 @@ const issuedView = ({ record, key }: IssuedKey) => ({ ...factsView(record), key 
 const credentialOf = ({ account, session, keyId }: Callers['account']): string =>
   session?.id ?? keyId ?? account.id;
 
-const list = route({
+const listRoute = route({
   ...{ method: 'GET', path: '/v1/clients/keys', tag, auth: 'account' },
   summary: 'The keys of the account, newest first; ended ones for 30 days.',
   data: page(
@@ -77,14 +91,16 @@ const create = route({
   errors: ['REAUTH_REQUIRED'],
   body: object({ name: name(), mode: optional(mode()) }),
   data: object({ ...facts, key: keyText() }),
-  handle: async (app, { account, session, keyMode, keyEnds, body }) => {
+  handle: async (app, request) => {
+    const { account, session, keyMode, keyEnds, body } = request;
     const wanted = body.mode ?? 'live';
     if (wanted === 'live') requireLiveRights(keyMode);
     requireLastingKey(keyEnds);
     requireProof(session, app.clock.now());
     await takeRead(app.reads, 'key_change', account.id);
-    const request = { accountId: account.id, name: body.name, mode: wanted };
-    return issuedView(await createKey(app, request));
+    const { id: accountId } = account;
+    const wish = { accountId, name: body.name, mode: wanted, act: actOf(request) };
+    return issuedView(await createKey(app, wish));
   },
 });
 
@@ -101,13 +117,15 @@ const rotate = route({
     previous_key_id: uuid(),
     previous_valid_until: timestamp(),
   }),
-  handle: async (app, { account, session, keyMode, keyId, keyEnds, body }) => {
+  handle: async (app, request) => {
+    const { account, session, keyMode, keyId, keyEnds, body } = request;
     const id = body.id?.toLowerCase() ?? keyId;
     if (id !== keyId) requireLiveRights(keyMode);
     requireLastingKey(keyEnds);
     requireProof(session, app.clock.now());
     await takeRead(app.reads, 'key_change', account.id);
-    const { issued, before } = await rotateKey(app, { accountId: account.id, id });
+    const act = actOf(request);
+    const { issued, before } = await rotateKey(app, { accountId: account.id, id, act });
     return {
       ...issuedView(issued),
       previous_key_id: before.id,
@@ -116,14 +134,50 @@ const rotate = route({
   },
 });
 
+const revokeAbout =
+  'Keys know which key made them, by creating or by rotating. What a key made ends with it, whether it was made before ' +
+  'or after the leak; the key that makes the call, and what that one made, stay. A key that ended before is found as long ' +
+  'as a key that it made still works, and is NOT_FOUND otherwise.';
+
+const changeShape = () =>
+  object({
+    at: timestamp(),
+    action: oneOf(...securityActions),
+    key_id: nullable(uuid()).description('The key that did it.'),
+    subject_id: nullable(uuid()).description('The key it was done to, if any.'),
+    settings: list(text()).description('Names of the settings it changed.'),
+  });
+
+const changeView = ({ id, action, credentialId, subjectId, changes }: SecurityEntry) => ({
+  at: new Date(idTime(id)).toISOString(),
+  action,
+  key_id: credentialId,
+  subject_id: subjectId,
+  settings: changes.map(({ setting }) => setting),
+});
+
 const revoke = route({
   ...{ method: 'DELETE', path: '/v1/clients/keys/{id}', tag, auth: 'account' },
-  summary: 'Ends a key at once, also one in its grace. A key that ended is not found.',
+  summary: 'Ends a key at once, also one in its grace, and the keys that it made.',
+  about: revokeAbout,
   errors: ['NOT_FOUND', 'REAUTH_REQUIRED'],
   params: object({ id: uuid().description('Id of the key.') }),
-  data: object({ revoked: flag(), id: nullable(uuid()) }),
+  query: object({
+    keep_descendants: withDefault(
+      flag().description('true: the keys that it made, and that these made, go on working.'),
+      false,
+    ),
+  }),
+  data: object({
+    revoked: flag(),
+    id: nullable(uuid()),
+    descendants: list(object(facts)).description('Keys that ended with it.'),
+    changes: list(changeShape()).description(
+      'What it and its descendants changed in the last 30 days, newest first, at most 100.',
+    ),
+  }),
   handle: async (app, request) => {
-    const { account, session, keyMode, keyId, keyEnds, params } = request;
+    const { account, session, keyMode, keyId, keyEnds, params, query } = request;
     const id = params.id.toLowerCase();
     const now = app.clock.now();
     if (id !== keyId) {
@@ -132,9 +186,19 @@ const revoke = route({
     }
     requireProof(session, now);
     await takeRead(app.reads, 'key_end', credentialOf(request));
-    await revokeKey(app, { accountId: account.id, id, now });
-    return { revoked: true, id };
+    const { descendants, changes } = await revokeKey(app, {
+      accountId: account.id,
+      id,
+      act: actOf(request),
+      keepDescendants: query.keep_descendants,
+    });
+    return {
+      revoked: true,
+      id,
+      descendants: descendants.map(factsView),
+      changes: changes.map(changeView),
+    };
   },
 });
 
-export const keyRoutes = [list, create, rotate, revoke];
+export const keyRoutes = [listRoute, create, rotate, revoke];

@@ -1,7 +1,25 @@
 // Account security: the second factor, re-authentication, sessions (spec section 4, "Account security").
+import {
+  type Act,
+  actors,
+  newEntry,
+  type SecurityEntry,
+  securityActions,
+} from '../../lib/accounts/acts.ts';
 import type { ApiApp } from '../../lib/app.ts';
+import { cursorOf } from '../../lib/kernel/cursor.ts';
 import { fail } from '../../lib/kernel/errors.ts';
-import { flag, integer, list, object, optional, text } from '../../lib/kernel/schema.ts';
+import { idTime } from '../../lib/kernel/ids.ts';
+import {
+  flag,
+  integer,
+  list,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  text,
+} from '../../lib/kernel/schema.ts';
 import { takeRead } from '../../lib/limits/reads.ts';
 import { answerChallenge } from '../../lib/security/challenge.ts';
 import {
@@ -13,12 +31,31 @@ import {
 } from '../../lib/security/factor.ts';
 import { requireProof } from '../../lib/sessions/authenticate.ts';
 import { proofLifeMs } from '../../lib/sessions/rules.ts';
+import { actOf } from '../acting.ts';
 import { refuseUnknownToken } from '../caller.ts';
-import { nullableTimestamp, page, timestamp, uuid } from '../fields.ts';
-import { route } from '../route.ts';
+import { listQuery, nullableTimestamp, page, timestamp, uuid } from '../fields.ts';
+import { type Callers, route } from '../route.ts';
 import { openedData, openedView } from './access.ts';
 
 const tag = 'Account security';
+
+type SessionCall = Callers['session'] & { requestId: string; visitor(): { ip: string } };
+
+/** Who makes a call that takes a session alone. */
+const sessionAct = ({ session, requestId, visitor }: SessionCall): Act =>
+  actOf({ session, keyId: undefined, requestId, visitor });
+
+const logView = (entry: SecurityEntry) => ({
+  id: entry.id,
+  at: new Date(idTime(entry.id)).toISOString(),
+  action: entry.action,
+  by: entry.by,
+  credential_id: entry.credentialId,
+  ip: entry.ip,
+  subject_id: entry.subjectId,
+  changes: [...entry.changes],
+  request_id: entry.requestId,
+});
 
 /** What changes the security of an account shares one limit. @throws RATE_LIMIT_EXCEEDED */
 const takeChange = (app: ApiApp, { id }: { id: string }): Promise<void> =>
@@ -96,9 +133,11 @@ const confirm = route({
   errors: ['TOTP_NOT_ENROLLED', 'INVALID_CODE'],
   body: codeBody(),
   data: object({ recovery_codes: recoveryCodes() }),
-  handle: async (app, { account, session, body }) => {
+  handle: async (app, request) => {
+    const { account, session, body } = request;
     await takeChange(app, account);
-    return { recovery_codes: await confirmFactor(app, { account, session }, body.code) };
+    const actor = { account, session, act: sessionAct(request) };
+    return { recovery_codes: await confirmFactor(app, actor, body.code) };
   },
 });
 
@@ -121,9 +160,11 @@ const disable = route({
   errors: ['TOTP_NOT_ENROLLED', 'INVALID_CREDENTIALS', 'INVALID_CODE'],
   body: proofBody(),
   data: object({ disabled: flag() }),
-  handle: async (app, { account, session, body, requestId }) => {
+  handle: async (app, request) => {
+    const { account, session, body, requestId } = request;
     await takeChange(app, account);
-    await disableFactor(app, { account, session }, body, requestId);
+    const actor = { account, session, act: sessionAct(request) };
+    await disableFactor(app, actor, body, requestId);
     return { disabled: true };
   },
 });
@@ -179,12 +220,15 @@ const revoke = route({
   errors: ['NOT_FOUND', 'REAUTH_REQUIRED'],
   params: object({ id: uuid().description('Id of a session.') }),
   data: object({ revoked: flag() }),
-  handle: async (app, { account, session, params }) => {
+  handle: async (app, request) => {
+    const { account, session, params } = request;
     const now = app.clock.now();
     requireProof(session, now);
     await takeRead(app.reads, 'session_end', session.id);
     const id = params.id.toLowerCase();
-    const outcome = await app.sessions.revoke(account.id, id, now, 'revoked');
+    const what = { action: 'sessions_ended', subjectId: id } as const;
+    const entry = newEntry(account.id, sessionAct(request), what);
+    const outcome = await app.sessions.revoke(account.id, id, now, { reason: 'revoked', entry });
     // Also of one that ended before: whoever ended it may not have come to tell the others.
     if (outcome !== 'missing') await app.revocations.announce(account.id);
     if (outcome !== 'ended') throw fail('NOT_FOUND');
@@ -197,18 +241,59 @@ const revokeOthers = route({
   summary: 'Ends all sessions of the account but the one that makes the call.',
   errors: ['REAUTH_REQUIRED'],
   data: object({ revoked: integer().min(0).description('How many were ended.') }),
-  handle: async (app, { account, session }) => {
+  handle: async (app, request) => {
+    const { account, session } = request;
     const now = app.clock.now();
     requireProof(session, now);
     await takeRead(app.reads, 'session_end', session.id);
-    const ended = { except: session.id, reason: 'revoked' };
+    const entry = newEntry(account.id, sessionAct(request), { action: 'sessions_ended' });
+    const ended = { except: session.id, reason: 'revoked', entry };
     const revoked = await app.sessions.revokeAll(account.id, now, ended);
     await app.revocations.announce(account.id);
     return { revoked };
   },
 });
 
+const log = route({
+  ...{ method: 'GET', path: '/v1/clients/security/log', tag, auth: 'session' },
+  summary: 'What was done to the security of the account, newest first; kept for 180 days.',
+  about:
+    'By session alone: a key that leaked is not shown what its owner does. Each entry is written together with the change it tells of.',
+  query: object(listQuery(100)),
+  data: page(
+    object({
+      id: uuid(),
+      at: timestamp(),
+      action: oneOf(...securityActions).description('What was done.'),
+      by: oneOf(...actors).description(
+        'What it was done with. reset_code: a code for a forgotten password. operator: of the service.',
+      ),
+      credential_id: nullable(uuid()).description('Id of the session or key; null for the others.'),
+      ip: nullable(text()).description('Address of the call; null: an operator.'),
+      subject_id: nullable(uuid()).description('The key or session it was done to, if any.'),
+      changes: list(
+        object({
+          setting: text(),
+          from: nullable(text()).description('Null: nothing, or a secret.'),
+          to: nullable(text()).description('Null: nothing, or a secret.'),
+        }),
+      ).description('Settings before and after; spend_cap_hourly in millionths of a USD.'),
+      request_id: nullable(text()),
+    }),
+  ),
+  handle: async (app, { account, session, query: { before, limit } }) => {
+    await takeRead(app.reads, 'read', session.id);
+    const found = await app.securityLog.list(account.id, { before, limit: limit + 1 });
+    const shown = found.slice(0, limit);
+    const last = shown.at(-1);
+    return {
+      items: shown.map(logView),
+      next_before: found.length > limit && last ? cursorOf(last.id) : null,
+    };
+  },
+});
+
 export const securityRoutes = [
   ...[loginMfa, mfa, enroll, confirm, reauth, disable, recovery],
-  ...[sessions, revoke, revokeOthers],
+  ...[sessions, revoke, revokeOthers, log],
 ];

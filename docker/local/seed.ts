@@ -11,7 +11,7 @@ import { createMysql, type Database } from '../../lib/infra/mysql.ts';
 import { systemClock } from '../../lib/kernel/clock.ts';
 import { loadConfig } from '../../lib/kernel/config.ts';
 import { createSealer, randomToken, type Sealer } from '../../lib/kernel/secrets.ts';
-import { issueKey } from '../../lib/keys/issue.ts';
+import { type IssuedKey, newKey } from '../../lib/keys/issue.ts';
 import { keyHash } from '../../lib/keys/rules.ts';
 import { createKeyStore } from '../../lib/keys/store.ts';
 import { type CreateDeps, createAccount } from '../../lib/signup/create.ts';
@@ -45,8 +45,12 @@ const isKnown = async (stores: Stores, demo: Demo): Promise<boolean> =>
   (await stores.keys.findBySecret(keyHash(demo.keys.test))) !== undefined;
 
 const makeKeys = async (stores: Stores, accountId: string): Promise<Demo['keys']> => {
-  const live = await issueKey(stores, { accountId, name: 'Demo, live', mode: 'live' });
-  const test = await issueKey(stores, { accountId, name: 'Demo, test', mode: 'test' });
+  const issue = async (mode: 'live' | 'test'): Promise<IssuedKey> => {
+    const issued = newKey({ accountId, name: `Demo, ${mode}`, mode, madeByKey: null });
+    await stores.keys.insert(issued.record, issued.hash);
+    return issued;
+  };
+  const [live, test] = [await issue('live'), await issue('test')];
   return { live: live.key, test: test.key };
 };
 
@@ -87,7 +91,9 @@ const pointAtReceiver = async (
   // Without containers everything is on this machine.
   const url = RECEIVER_URL ?? (SIM_PORT && `http://127.0.0.1:${SIM_PORT}/receiver`);
   if (!url || account.webhookUrl?.startsWith('https://')) return;
-  await deps.accounts.change(account.id, { webhookUrl: url });
+  const act = { by: 'operator', credentialId: null, ip: null, requestId: null } as const;
+  const changing = { act, at: systemClock.now(), allow: () => Promise.resolve() };
+  await deps.accounts.change(account.id, { webhookUrl: url }, changing);
   await createWebhookStore(deps.db).enable(account.id, systemClock.now());
 };
 

@@ -174,7 +174,7 @@ export type paths = {
   "/v1/clients/settings": {
     /**
      * Changes the settings.
-     * @description Takes an API key or the session token of a login.
+     * @description A session needs a login or `security/reauth` within the last ten minutes for `webhook_url`, for a `spend_cap_hourly` that is raised or taken away, and for `keys_manage_account`. An address that is replaced hears of the change, too. Takes an API key or the session token of a login.
      */
     patch: operations["patchClientsSettings"];
   };
@@ -206,8 +206,8 @@ export type paths = {
   };
   "/v1/clients/keys/{id}": {
     /**
-     * Ends a key at once, also one in its grace. A key that ended is not found.
-     * @description Takes an API key or the session token of a login.
+     * Ends a key at once, also one in its grace, and the keys that it made.
+     * @description Keys know which key made them, by creating or by rotating. What a key made ends with it, whether it was made before or after the leak; the key that makes the call, and what that one made, stay. A key that ended before is found as long as a key that it made still works, and is NOT_FOUND otherwise. Takes an API key or the session token of a login.
      */
     delete: operations["deleteClientsKeysId"];
   };
@@ -430,6 +430,13 @@ export type paths = {
      * @description Takes the session token of a login.
      */
     post: operations["postClientsSecuritySessionsRevokeOthers"];
+  };
+  "/v1/clients/security/log": {
+    /**
+     * What was done to the security of the account, newest first; kept for 180 days.
+     * @description By session alone: a key that leaked is not shown what its owner does. Each entry is written together with the change it tells of. Takes the session token of a login.
+     */
+    get: operations["getClientsSecurityLog"];
   };
   "/v1/clients/connect-whatsapp": {
     /**
@@ -656,6 +663,48 @@ export type webhooks = {
      */
     post: operations["onSecurityRecoveryCodesLow"];
   };
+  "security.key_created": {
+    /**
+     * An API key was made, or replaced by rotation.
+     * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+     */
+    post: operations["onSecurityKeyCreated"];
+  };
+  "security.key_revoked": {
+    /**
+     * An API key was ended.
+     * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+     */
+    post: operations["onSecurityKeyRevoked"];
+  };
+  "security.settings_changed": {
+    /**
+     * Settings of the account changed. A webhook address that was replaced hears of it, too.
+     * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+     */
+    post: operations["onSecuritySettingsChanged"];
+  };
+  "security.password_changed": {
+    /**
+     * The password of the account changed.
+     * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+     */
+    post: operations["onSecurityPasswordChanged"];
+  };
+  "security.phone_changed": {
+    /**
+     * The phone of the account, to which codes for a forgotten password go, changed.
+     * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+     */
+    post: operations["onSecurityPhoneChanged"];
+  };
+  "security.login": {
+    /**
+     * Somebody logged in from where no login came from before.
+     * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+     */
+    post: operations["onSecurityLogin"];
+  };
   "webhook.test": {
     /**
      * Somebody asked for a test.
@@ -673,7 +722,7 @@ export type components = {
          * @description Stable and machine-readable.
          * @enum {string}
          */
-        code: "VALIDATION_ERROR" | "INVALID_API_KEY" | "ACCOUNT_SUSPENDED" | "NOT_FOUND" | "RATE_LIMIT_EXCEEDED" | "INTERNAL_ERROR" | "INVALID_PHONE" | "OTP_NOT_FOUND" | "IDEMPOTENCY_KEY_IN_PROGRESS" | "TEMPLATE_NOT_READY" | "CHANNEL_NOT_LINKED" | "TOO_MANY_ATTEMPTS" | "DELIVERY_FAILED" | "TELEGRAM_UNAVAILABLE" | "CENTRAL_WHATSAPP_UNSUPPORTED_REGION" | "INTL_PRICING_NOT_CONFIGURED" | "INTL_PRICE_BELOW_COST" | "CENTRAL_WHATSAPP_CONNECT_REQUIRED" | "CENTRAL_WHATSAPP_LIMIT" | "CENTRAL_WHATSAPP_PAUSED" | "TOTP_NOT_ENROLLED" | "ALREADY_ENROLLED" | "TOTP_NOT_CONFIGURED" | "INSUFFICIENT_CREDITS" | "DEPOSIT_REQUIRED" | "FREE_TRIAL_EXHAUSTED" | "SPEND_CAP_EXCEEDED" | "BILLING_ERROR" | "FREE_TRIAL_PAUSED" | "INVALID_CODE" | "INVALID_SESSION" | "INVALID_CREDENTIALS" | "TURNSTILE_REQUIRED" | "REAUTH_REQUIRED" | "EMAIL_TAKEN" | "IDEMPOTENCY_KEY_REUSED" | "METHOD_NOT_ALLOWED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "SERVICE_UNAVAILABLE";
+        code: "VALIDATION_ERROR" | "INVALID_API_KEY" | "ACCOUNT_SUSPENDED" | "NOT_FOUND" | "RATE_LIMIT_EXCEEDED" | "INTERNAL_ERROR" | "INVALID_PHONE" | "OTP_NOT_FOUND" | "IDEMPOTENCY_KEY_IN_PROGRESS" | "TEMPLATE_NOT_READY" | "CHANNEL_NOT_LINKED" | "TOO_MANY_ATTEMPTS" | "DELIVERY_FAILED" | "TELEGRAM_UNAVAILABLE" | "CENTRAL_WHATSAPP_UNSUPPORTED_REGION" | "INTL_PRICING_NOT_CONFIGURED" | "INTL_PRICE_BELOW_COST" | "CENTRAL_WHATSAPP_CONNECT_REQUIRED" | "CENTRAL_WHATSAPP_LIMIT" | "CENTRAL_WHATSAPP_PAUSED" | "TOTP_NOT_ENROLLED" | "ALREADY_ENROLLED" | "TOTP_NOT_CONFIGURED" | "INSUFFICIENT_CREDITS" | "DEPOSIT_REQUIRED" | "FREE_TRIAL_EXHAUSTED" | "SPEND_CAP_EXCEEDED" | "BILLING_ERROR" | "FREE_TRIAL_PAUSED" | "INVALID_CODE" | "INVALID_SESSION" | "INVALID_CREDENTIALS" | "TURNSTILE_REQUIRED" | "KEY_MANAGEMENT_DISABLED" | "REAUTH_REQUIRED" | "EMAIL_TAKEN" | "IDEMPOTENCY_KEY_REUSED" | "METHOD_NOT_ALLOWED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "SERVICE_UNAVAILABLE";
         /** @description For people; may change. */
         message: string;
         /** @description Id of the request. */
@@ -4032,19 +4081,23 @@ export type operations = {
           });
         };
       };
-      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
+      /**
+       * @description [KEY_MANAGEMENT_DISABLED](/docs/errors/KEY_MANAGEMENT_DISABLED): This account does not let its API keys change it. Use a session.
+       *
+       * [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first.
+       */
       403: {
         headers: {
           /** @description Id of this request. */
           "X-Request-Id"?: string;
         };
         content: {
-          "application/json": components["schemas"]["Error"] & {
+          "application/json": components["schemas"]["Error"] & ({
             error?: {
               /** @enum {unknown} */
-              code?: "REAUTH_REQUIRED";
+              code?: "KEY_MANAGEMENT_DISABLED" | "REAUTH_REQUIRED";
             };
-          };
+          });
         };
       };
       /** @description [NOT_FOUND](/docs/errors/NOT_FOUND): There is no such resource. */
@@ -4189,6 +4242,21 @@ export type operations = {
               code?: "INVALID_API_KEY" | "INVALID_SESSION" | "ACCOUNT_SUSPENDED" | "INVALID_CREDENTIALS";
             };
           });
+        };
+      };
+      /** @description [KEY_MANAGEMENT_DISABLED](/docs/errors/KEY_MANAGEMENT_DISABLED): This account does not let its API keys change it. Use a session. */
+      403: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "KEY_MANAGEMENT_DISABLED";
+            };
+          };
         };
       };
       /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
@@ -4638,6 +4706,8 @@ export type operations = {
               spend_cap_hourly: number | null;
               /** @description Language of the own template; null: that of the service. */
               waba_template_language: string | null;
+              /** @description Whether API keys may change the account; false: they send and read, and nothing more. */
+              keys_manage_account: boolean;
               /** @description Whether a login asks for a second factor. */
               mfa_enabled: boolean;
               /** @description How webhook_url fares; null: none is set. */
@@ -4880,6 +4950,8 @@ export type operations = {
               spend_cap_hourly: number | null;
               /** @description Language of the own template; null: that of the service. */
               waba_template_language: string | null;
+              /** @description Whether API keys may change the account; false: they send and read, and nothing more. */
+              keys_manage_account: boolean;
               /** @description Whether a login asks for a second factor. */
               mfa_enabled: boolean;
               /** @description How webhook_url fares; null: none is set. */
@@ -4980,19 +5052,23 @@ export type operations = {
           });
         };
       };
-      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
+      /**
+       * @description [KEY_MANAGEMENT_DISABLED](/docs/errors/KEY_MANAGEMENT_DISABLED): This account does not let its API keys change it. Use a session.
+       *
+       * [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first.
+       */
       403: {
         headers: {
           /** @description Id of this request. */
           "X-Request-Id"?: string;
         };
         content: {
-          "application/json": components["schemas"]["Error"] & {
+          "application/json": components["schemas"]["Error"] & ({
             error?: {
               /** @enum {unknown} */
-              code?: "REAUTH_REQUIRED";
+              code?: "KEY_MANAGEMENT_DISABLED" | "REAUTH_REQUIRED";
             };
-          };
+          });
         };
       };
       /** @description [NOT_FOUND](/docs/errors/NOT_FOUND): There is no such resource. */
@@ -5093,7 +5169,7 @@ export type operations = {
   };
   /**
    * Changes the settings.
-   * @description Takes an API key or the session token of a login.
+   * @description A session needs a login or `security/reauth` within the last ten minutes for `webhook_url`, for a `spend_cap_hourly` that is raised or taken away, and for `keys_manage_account`. An address that is replaced hears of the change, too. Takes an API key or the session token of a login.
    */
   patchClientsSettings: {
     requestBody: {
@@ -5102,7 +5178,8 @@ export type operations = {
          * @example {
          *   "webhook_url": "https://api.example.com/tessera",
          *   "spend_cap_hourly": 25,
-         *   "waba_template_language": "en_US"
+         *   "waba_template_language": "en_US",
+         *   "keys_manage_account": true
          * }
          */
         "application/json": {
@@ -5112,6 +5189,8 @@ export type operations = {
           spend_cap_hourly?: number | null;
           /** @description Language of the own template; null: that of the service. */
           waba_template_language?: string | null;
+          /** @description Whether API keys may change the account; false: they send and read, and nothing more. By session only. */
+          keys_manage_account?: boolean;
         };
       };
     };
@@ -5165,6 +5244,8 @@ export type operations = {
               spend_cap_hourly: number | null;
               /** @description Language of the own template; null: that of the service. */
               waba_template_language: string | null;
+              /** @description Whether API keys may change the account; false: they send and read, and nothing more. */
+              keys_manage_account: boolean;
               /** @description Whether a login asks for a second factor. */
               mfa_enabled: boolean;
               /** @description How webhook_url fares; null: none is set. */
@@ -5261,19 +5342,23 @@ export type operations = {
           });
         };
       };
-      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
+      /**
+       * @description [KEY_MANAGEMENT_DISABLED](/docs/errors/KEY_MANAGEMENT_DISABLED): This account does not let its API keys change it. Use a session.
+       *
+       * [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first.
+       */
       403: {
         headers: {
           /** @description Id of this request. */
           "X-Request-Id"?: string;
         };
         content: {
-          "application/json": components["schemas"]["Error"] & {
+          "application/json": components["schemas"]["Error"] & ({
             error?: {
               /** @enum {unknown} */
-              code?: "REAUTH_REQUIRED";
+              code?: "KEY_MANAGEMENT_DISABLED" | "REAUTH_REQUIRED";
             };
-          };
+          });
         };
       };
       /** @description [NOT_FOUND](/docs/errors/NOT_FOUND): There is no such resource. */
@@ -5438,19 +5523,23 @@ export type operations = {
           });
         };
       };
-      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
+      /**
+       * @description [KEY_MANAGEMENT_DISABLED](/docs/errors/KEY_MANAGEMENT_DISABLED): This account does not let its API keys change it. Use a session.
+       *
+       * [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first.
+       */
       403: {
         headers: {
           /** @description Id of this request. */
           "X-Request-Id"?: string;
         };
         content: {
-          "application/json": components["schemas"]["Error"] & {
+          "application/json": components["schemas"]["Error"] & ({
             error?: {
               /** @enum {unknown} */
-              code?: "REAUTH_REQUIRED";
+              code?: "KEY_MANAGEMENT_DISABLED" | "REAUTH_REQUIRED";
             };
-          };
+          });
         };
       };
       /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
@@ -5540,6 +5629,11 @@ export type operations = {
                   prefix: string;
                   /** @description How it ends. */
                   last4: string;
+                  /**
+                   * Format: uuid
+                   * @description Id of the key that made it; null: a session did.
+                   */
+                  made_by: string | null;
                   /**
                    * Format: date-time
                    * @description Time in UTC (RFC 3339).
@@ -5706,6 +5800,11 @@ export type operations = {
               /** @description How it ends. */
               last4: string;
               /**
+               * Format: uuid
+               * @description Id of the key that made it; null: a session did.
+               */
+              made_by: string | null;
+              /**
                * Format: date-time
                * @description Time in UTC (RFC 3339).
                */
@@ -5752,19 +5851,23 @@ export type operations = {
           });
         };
       };
-      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
+      /**
+       * @description [KEY_MANAGEMENT_DISABLED](/docs/errors/KEY_MANAGEMENT_DISABLED): This account does not let its API keys change it. Use a session.
+       *
+       * [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first.
+       */
       403: {
         headers: {
           /** @description Id of this request. */
           "X-Request-Id"?: string;
         };
         content: {
-          "application/json": components["schemas"]["Error"] & {
+          "application/json": components["schemas"]["Error"] & ({
             error?: {
               /** @enum {unknown} */
-              code?: "REAUTH_REQUIRED";
+              code?: "KEY_MANAGEMENT_DISABLED" | "REAUTH_REQUIRED";
             };
-          };
+          });
         };
       };
       /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
@@ -5896,6 +5999,11 @@ export type operations = {
               /** @description How it ends. */
               last4: string;
               /**
+               * Format: uuid
+               * @description Id of the key that made it; null: a session did.
+               */
+              made_by: string | null;
+              /**
                * Format: date-time
                * @description Time in UTC (RFC 3339).
                */
@@ -5949,19 +6057,23 @@ export type operations = {
           });
         };
       };
-      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
+      /**
+       * @description [KEY_MANAGEMENT_DISABLED](/docs/errors/KEY_MANAGEMENT_DISABLED): This account does not let its API keys change it. Use a session.
+       *
+       * [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first.
+       */
       403: {
         headers: {
           /** @description Id of this request. */
           "X-Request-Id"?: string;
         };
         content: {
-          "application/json": components["schemas"]["Error"] & {
+          "application/json": components["schemas"]["Error"] & ({
             error?: {
               /** @enum {unknown} */
-              code?: "REAUTH_REQUIRED";
+              code?: "KEY_MANAGEMENT_DISABLED" | "REAUTH_REQUIRED";
             };
-          };
+          });
         };
       };
       /** @description [NOT_FOUND](/docs/errors/NOT_FOUND): There is no such resource. */
@@ -6061,11 +6173,18 @@ export type operations = {
     };
   };
   /**
-   * Ends a key at once, also one in its grace. A key that ended is not found.
-   * @description Takes an API key or the session token of a login.
+   * Ends a key at once, also one in its grace, and the keys that it made.
+   * @description Keys know which key made them, by creating or by rotating. What a key made ends with it, whether it was made before or after the leak; the key that makes the call, and what that one made, stay. A key that ended before is found as long as a key that it made still works, and is NOT_FOUND otherwise. Takes an API key or the session token of a login.
    */
   deleteClientsKeysId: {
     parameters: {
+      query?: {
+        /**
+         * @description true: the keys that it made, and that these made, go on working.
+         * @example true
+         */
+        keep_descendants?: boolean;
+      };
       path: {
         /**
          * @description Id of the key.
@@ -6091,6 +6210,57 @@ export type operations = {
               revoked: boolean;
               /** Format: uuid */
               id: string | null;
+              /** @description Keys that ended with it. */
+              descendants: ({
+                  /**
+                   * Format: uuid
+                   * @description Id of the key; not a secret.
+                   */
+                  id: string;
+                  /** @description What the key is for, 1 to 40 characters. */
+                  name: string;
+                  /**
+                   * @description live sends; test is the sandbox.
+                   * @enum {string}
+                   */
+                  mode: "live" | "test";
+                  /** @description How the key begins. */
+                  prefix: string;
+                  /** @description How it ends. */
+                  last4: string;
+                  /**
+                   * Format: uuid
+                   * @description Id of the key that made it; null: a session did.
+                   */
+                  made_by: string | null;
+                  /**
+                   * Format: date-time
+                   * @description Time in UTC (RFC 3339).
+                   */
+                  created_at: string;
+                })[];
+              /** @description What it and its descendants changed in the last 30 days, newest first, at most 100. */
+              changes: ({
+                  /**
+                   * Format: date-time
+                   * @description Time in UTC (RFC 3339).
+                   */
+                  at: string;
+                  /** @enum {string} */
+                  action: "login" | "key_created" | "key_revoked" | "first_keys_shown" | "settings_changed" | "profile_changed" | "phone_changed" | "password_changed" | "mfa_enabled" | "mfa_disabled" | "sessions_ended";
+                  /**
+                   * Format: uuid
+                   * @description The key that did it.
+                   */
+                  key_id: string | null;
+                  /**
+                   * Format: uuid
+                   * @description The key it was done to, if any.
+                   */
+                  subject_id: string | null;
+                  /** @description Names of the settings it changed. */
+                  settings: string[];
+                })[];
             };
           };
         };
@@ -6131,19 +6301,23 @@ export type operations = {
           });
         };
       };
-      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
+      /**
+       * @description [KEY_MANAGEMENT_DISABLED](/docs/errors/KEY_MANAGEMENT_DISABLED): This account does not let its API keys change it. Use a session.
+       *
+       * [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first.
+       */
       403: {
         headers: {
           /** @description Id of this request. */
           "X-Request-Id"?: string;
         };
         content: {
-          "application/json": components["schemas"]["Error"] & {
+          "application/json": components["schemas"]["Error"] & ({
             error?: {
               /** @enum {unknown} */
-              code?: "REAUTH_REQUIRED";
+              code?: "KEY_MANAGEMENT_DISABLED" | "REAUTH_REQUIRED";
             };
-          };
+          });
         };
       };
       /** @description [NOT_FOUND](/docs/errors/NOT_FOUND): There is no such resource. */
@@ -7770,23 +7944,42 @@ export type operations = {
                 free_trial: {
                   granted: number;
                   used: number;
-                  /** @description Open codes, each of which may become a success. */
+                  /** @description Open codes, each of which may use one of those that remain. */
                   held: number;
+                  /** @description Not used yet: the next successes are free. */
                   remaining: number;
                   paused: boolean;
                 };
                 shared_number: {
-                  /** @description Sends in all before a deposit; null: no end. */
+                  /** @description Messages that may be unverified before the first deposit; null: no end. */
                   allowance: number | null;
+                  /** @description Messages on the shared number that nobody verified, open ones among them. */
                   used: number | null;
+                  /** @description What the allowance began with. */
+                  unverified_at_first: number;
+                  /** @description What each verified message adds to it. */
+                  per_verified: number;
                   hourly_limit: number;
                   /** @description Sends in this UTC hour. */
                   hourly_used: number;
                   paused: boolean;
                 };
+                unpaid_exposure: {
+                  /** @description What messages of the last 24 hours on the shared number that nobody verified cost the service, USD. */
+                  used: number;
+                  /** @description The most of it. */
+                  limit: number;
+                  remaining: number;
+                  window_seconds: number;
+                  /**
+                   * Format: date-time
+                   * @description When the oldest of it leaves; null: nothing.
+                   */
+                  reset_at: string | null;
+                };
                 balance: {
                   available: number;
-                  /** @description What codes that are open may still cost of it. */
+                  /** @description What codes that are open may still cost of it, after the free verifications that remain. */
                   held: number;
                   minimum: number;
                 };
@@ -7832,7 +8025,7 @@ export type operations = {
                    */
                   at: string;
                   /** @enum {string} */
-                  code: "VALIDATION_ERROR" | "INVALID_API_KEY" | "ACCOUNT_SUSPENDED" | "NOT_FOUND" | "RATE_LIMIT_EXCEEDED" | "INTERNAL_ERROR" | "INVALID_PHONE" | "OTP_NOT_FOUND" | "IDEMPOTENCY_KEY_IN_PROGRESS" | "TEMPLATE_NOT_READY" | "CHANNEL_NOT_LINKED" | "TOO_MANY_ATTEMPTS" | "DELIVERY_FAILED" | "TELEGRAM_UNAVAILABLE" | "CENTRAL_WHATSAPP_UNSUPPORTED_REGION" | "INTL_PRICING_NOT_CONFIGURED" | "INTL_PRICE_BELOW_COST" | "CENTRAL_WHATSAPP_CONNECT_REQUIRED" | "CENTRAL_WHATSAPP_LIMIT" | "CENTRAL_WHATSAPP_PAUSED" | "TOTP_NOT_ENROLLED" | "ALREADY_ENROLLED" | "TOTP_NOT_CONFIGURED" | "INSUFFICIENT_CREDITS" | "DEPOSIT_REQUIRED" | "FREE_TRIAL_EXHAUSTED" | "SPEND_CAP_EXCEEDED" | "BILLING_ERROR" | "FREE_TRIAL_PAUSED" | "INVALID_CODE" | "INVALID_SESSION" | "INVALID_CREDENTIALS" | "TURNSTILE_REQUIRED" | "REAUTH_REQUIRED" | "EMAIL_TAKEN" | "IDEMPOTENCY_KEY_REUSED" | "METHOD_NOT_ALLOWED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "SERVICE_UNAVAILABLE";
+                  code: "VALIDATION_ERROR" | "INVALID_API_KEY" | "ACCOUNT_SUSPENDED" | "NOT_FOUND" | "RATE_LIMIT_EXCEEDED" | "INTERNAL_ERROR" | "INVALID_PHONE" | "OTP_NOT_FOUND" | "IDEMPOTENCY_KEY_IN_PROGRESS" | "TEMPLATE_NOT_READY" | "CHANNEL_NOT_LINKED" | "TOO_MANY_ATTEMPTS" | "DELIVERY_FAILED" | "TELEGRAM_UNAVAILABLE" | "CENTRAL_WHATSAPP_UNSUPPORTED_REGION" | "INTL_PRICING_NOT_CONFIGURED" | "INTL_PRICE_BELOW_COST" | "CENTRAL_WHATSAPP_CONNECT_REQUIRED" | "CENTRAL_WHATSAPP_LIMIT" | "CENTRAL_WHATSAPP_PAUSED" | "TOTP_NOT_ENROLLED" | "ALREADY_ENROLLED" | "TOTP_NOT_CONFIGURED" | "INSUFFICIENT_CREDITS" | "DEPOSIT_REQUIRED" | "FREE_TRIAL_EXHAUSTED" | "SPEND_CAP_EXCEEDED" | "BILLING_ERROR" | "FREE_TRIAL_PAUSED" | "INVALID_CODE" | "INVALID_SESSION" | "INVALID_CREDENTIALS" | "TURNSTILE_REQUIRED" | "KEY_MANAGEMENT_DISABLED" | "REAUTH_REQUIRED" | "EMAIL_TAKEN" | "IDEMPOTENCY_KEY_REUSED" | "METHOD_NOT_ALLOWED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "SERVICE_UNAVAILABLE";
                   reason: string;
                   layer: string;
                   dimension: string;
@@ -8329,19 +8522,23 @@ export type operations = {
           });
         };
       };
-      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
+      /**
+       * @description [KEY_MANAGEMENT_DISABLED](/docs/errors/KEY_MANAGEMENT_DISABLED): This account does not let its API keys change it. Use a session.
+       *
+       * [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first.
+       */
       403: {
         headers: {
           /** @description Id of this request. */
           "X-Request-Id"?: string;
         };
         content: {
-          "application/json": components["schemas"]["Error"] & {
+          "application/json": components["schemas"]["Error"] & ({
             error?: {
               /** @enum {unknown} */
-              code?: "REAUTH_REQUIRED";
+              code?: "KEY_MANAGEMENT_DISABLED" | "REAUTH_REQUIRED";
             };
-          };
+          });
         };
       };
       /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
@@ -8703,19 +8900,23 @@ export type operations = {
           });
         };
       };
-      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
+      /**
+       * @description [KEY_MANAGEMENT_DISABLED](/docs/errors/KEY_MANAGEMENT_DISABLED): This account does not let its API keys change it. Use a session.
+       *
+       * [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first.
+       */
       403: {
         headers: {
           /** @description Id of this request. */
           "X-Request-Id"?: string;
         };
         content: {
-          "application/json": components["schemas"]["Error"] & {
+          "application/json": components["schemas"]["Error"] & ({
             error?: {
               /** @enum {unknown} */
-              code?: "REAUTH_REQUIRED";
+              code?: "KEY_MANAGEMENT_DISABLED" | "REAUTH_REQUIRED";
             };
-          };
+          });
         };
       };
       /** @description [NOT_FOUND](/docs/errors/NOT_FOUND): There is no such resource. */
@@ -8867,19 +9068,23 @@ export type operations = {
           });
         };
       };
-      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
+      /**
+       * @description [KEY_MANAGEMENT_DISABLED](/docs/errors/KEY_MANAGEMENT_DISABLED): This account does not let its API keys change it. Use a session.
+       *
+       * [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first.
+       */
       403: {
         headers: {
           /** @description Id of this request. */
           "X-Request-Id"?: string;
         };
         content: {
-          "application/json": components["schemas"]["Error"] & {
+          "application/json": components["schemas"]["Error"] & ({
             error?: {
               /** @enum {unknown} */
-              code?: "REAUTH_REQUIRED";
+              code?: "KEY_MANAGEMENT_DISABLED" | "REAUTH_REQUIRED";
             };
-          };
+          });
         };
       };
       /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
@@ -9514,7 +9719,7 @@ export type operations = {
          * @description Only this event type.
          * @example otp.verified
          */
-        type?: string;
+        type?: "otp.sent" | "otp.delivered" | "otp.verified" | "otp.failed" | "otp.expired" | "otp.completed" | "telegram.linked" | "totp.enrolled" | "totp.verified" | "totp.disabled" | "whatsapp.connected" | "whatsapp.disconnected" | "template.status_changed" | "billing.low_balance" | "billing.trial_exhausted" | "billing.plan_changed" | "capacity_request.updated" | "account.suspended" | "security.mfa_disabled" | "security.recovery_codes_low" | "security.key_created" | "security.key_revoked" | "security.settings_changed" | "security.password_changed" | "security.phone_changed" | "security.login" | "webhook.test";
         /**
          * @description held: the endpoint was given up; what is held goes out when it is set again.
          * @example pending
@@ -9928,19 +10133,23 @@ export type operations = {
           });
         };
       };
-      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
+      /**
+       * @description [KEY_MANAGEMENT_DISABLED](/docs/errors/KEY_MANAGEMENT_DISABLED): This account does not let its API keys change it. Use a session.
+       *
+       * [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first.
+       */
       403: {
         headers: {
           /** @description Id of this request. */
           "X-Request-Id"?: string;
         };
         content: {
-          "application/json": components["schemas"]["Error"] & {
+          "application/json": components["schemas"]["Error"] & ({
             error?: {
               /** @enum {unknown} */
-              code?: "REAUTH_REQUIRED";
+              code?: "KEY_MANAGEMENT_DISABLED" | "REAUTH_REQUIRED";
             };
-          };
+          });
         };
       };
       /** @description [NOT_FOUND](/docs/errors/NOT_FOUND): There is no such resource. */
@@ -10080,19 +10289,23 @@ export type operations = {
           });
         };
       };
-      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
+      /**
+       * @description [KEY_MANAGEMENT_DISABLED](/docs/errors/KEY_MANAGEMENT_DISABLED): This account does not let its API keys change it. Use a session.
+       *
+       * [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first.
+       */
       403: {
         headers: {
           /** @description Id of this request. */
           "X-Request-Id"?: string;
         };
         content: {
-          "application/json": components["schemas"]["Error"] & {
+          "application/json": components["schemas"]["Error"] & ({
             error?: {
               /** @enum {unknown} */
-              code?: "REAUTH_REQUIRED";
+              code?: "KEY_MANAGEMENT_DISABLED" | "REAUTH_REQUIRED";
             };
-          };
+          });
         };
       };
       /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
@@ -11650,6 +11863,170 @@ export type operations = {
     };
   };
   /**
+   * What was done to the security of the account, newest first; kept for 180 days.
+   * @description By session alone: a key that leaked is not shown what its owner does. Each entry is written together with the change it tells of. Takes the session token of a login.
+   */
+  getClientsSecurityLog: {
+    parameters: {
+      query?: {
+        /**
+         * @description Items per page.
+         * @example 20
+         */
+        limit?: number;
+        /**
+         * @description The next_before of the page before this one.
+         * @example AQGS8MF6O3xNjl8BI0VniavN
+         */
+        before?: string;
+      };
+    };
+    responses: {
+      /** @description Success. */
+      200: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+          /** @description The send allowances of the account. */
+          "RateLimit-Policy"?: string;
+          /** @description The tier of the account. */
+          "X-Service-Rate-Tier"?: "standard" | "tier-1000" | "tier-5000" | "custom";
+        };
+        content: {
+          "application/json": {
+            data: {
+              items: ({
+                  /** Format: uuid */
+                  id: string;
+                  /**
+                   * Format: date-time
+                   * @description Time in UTC (RFC 3339).
+                   */
+                  at: string;
+                  /**
+                   * @description What was done.
+                   * @enum {string}
+                   */
+                  action: "login" | "key_created" | "key_revoked" | "first_keys_shown" | "settings_changed" | "profile_changed" | "phone_changed" | "password_changed" | "mfa_enabled" | "mfa_disabled" | "sessions_ended";
+                  /**
+                   * @description What it was done with. reset_code: a code for a forgotten password. operator: of the service.
+                   * @enum {string}
+                   */
+                  by: "session" | "key" | "reset_code" | "operator";
+                  /**
+                   * Format: uuid
+                   * @description Id of the session or key; null for the others.
+                   */
+                  credential_id: string | null;
+                  /** @description Address of the call; null: an operator. */
+                  ip: string | null;
+                  /**
+                   * Format: uuid
+                   * @description The key or session it was done to, if any.
+                   */
+                  subject_id: string | null;
+                  /** @description Settings before and after; spend_cap_hourly in millionths of a USD. */
+                  changes: ({
+                      setting: string;
+                      /** @description Null: nothing, or a secret. */
+                      from: string | null;
+                      /** @description Null: nothing, or a secret. */
+                      to: string | null;
+                    })[];
+                  request_id: string | null;
+                })[];
+              /** @description Give it as `before` to go on; null at the end. */
+              next_before: string | null;
+            };
+          };
+        };
+      };
+      /** @description [VALIDATION_ERROR](/docs/errors/VALIDATION_ERROR): The request is not valid. See details. */
+      400: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "VALIDATION_ERROR";
+            };
+          };
+        };
+      };
+      /**
+       * @description [INVALID_SESSION](/docs/errors/INVALID_SESSION): The session is missing, expired or revoked.
+       *
+       * [ACCOUNT_SUSPENDED](/docs/errors/ACCOUNT_SUSPENDED): This account is suspended.
+       */
+      401: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & ({
+            error?: {
+              /** @enum {unknown} */
+              code?: "INVALID_SESSION" | "ACCOUNT_SUSPENDED";
+            };
+          });
+        };
+      };
+      /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
+      429: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+          /** @description Seconds to wait. */
+          "Retry-After"?: number;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "RATE_LIMIT_EXCEEDED";
+            };
+          };
+        };
+      };
+      /** @description [INTERNAL_ERROR](/docs/errors/INTERNAL_ERROR): Something went wrong on our side. It is safe to retry. */
+      500: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "INTERNAL_ERROR";
+            };
+          };
+        };
+      };
+      /** @description [SERVICE_UNAVAILABLE](/docs/errors/SERVICE_UNAVAILABLE): The service cannot take this request at the moment. Nothing was done. */
+      503: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+          /** @description Seconds to wait. */
+          "Retry-After"?: number;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "SERVICE_UNAVAILABLE";
+            };
+          };
+        };
+      };
+    };
+  };
+  /**
    * Connects an own number with an access token, once WhatsApp has confirmed both.
    * @description Takes an API key or the session token of a login.
    */
@@ -11781,19 +12158,23 @@ export type operations = {
           });
         };
       };
-      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
+      /**
+       * @description [KEY_MANAGEMENT_DISABLED](/docs/errors/KEY_MANAGEMENT_DISABLED): This account does not let its API keys change it. Use a session.
+       *
+       * [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first.
+       */
       403: {
         headers: {
           /** @description Id of this request. */
           "X-Request-Id"?: string;
         };
         content: {
-          "application/json": components["schemas"]["Error"] & {
+          "application/json": components["schemas"]["Error"] & ({
             error?: {
               /** @enum {unknown} */
-              code?: "REAUTH_REQUIRED";
+              code?: "KEY_MANAGEMENT_DISABLED" | "REAUTH_REQUIRED";
             };
-          };
+          });
         };
       };
       /** @description [NOT_FOUND](/docs/errors/NOT_FOUND): There is no such resource. */
@@ -12021,19 +12402,23 @@ export type operations = {
           });
         };
       };
-      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
+      /**
+       * @description [KEY_MANAGEMENT_DISABLED](/docs/errors/KEY_MANAGEMENT_DISABLED): This account does not let its API keys change it. Use a session.
+       *
+       * [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first.
+       */
       403: {
         headers: {
           /** @description Id of this request. */
           "X-Request-Id"?: string;
         };
         content: {
-          "application/json": components["schemas"]["Error"] & {
+          "application/json": components["schemas"]["Error"] & ({
             error?: {
               /** @enum {unknown} */
-              code?: "REAUTH_REQUIRED";
+              code?: "KEY_MANAGEMENT_DISABLED" | "REAUTH_REQUIRED";
             };
-          };
+          });
         };
       };
       /** @description [NOT_FOUND](/docs/errors/NOT_FOUND): There is no such resource. */
@@ -12364,19 +12749,23 @@ export type operations = {
           });
         };
       };
-      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
+      /**
+       * @description [KEY_MANAGEMENT_DISABLED](/docs/errors/KEY_MANAGEMENT_DISABLED): This account does not let its API keys change it. Use a session.
+       *
+       * [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first.
+       */
       403: {
         headers: {
           /** @description Id of this request. */
           "X-Request-Id"?: string;
         };
         content: {
-          "application/json": components["schemas"]["Error"] & {
+          "application/json": components["schemas"]["Error"] & ({
             error?: {
               /** @enum {unknown} */
-              code?: "REAUTH_REQUIRED";
+              code?: "KEY_MANAGEMENT_DISABLED" | "REAUTH_REQUIRED";
             };
-          };
+          });
         };
       };
       /** @description [NOT_FOUND](/docs/errors/NOT_FOUND): There is no such resource. */
@@ -12515,19 +12904,23 @@ export type operations = {
           });
         };
       };
-      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
+      /**
+       * @description [KEY_MANAGEMENT_DISABLED](/docs/errors/KEY_MANAGEMENT_DISABLED): This account does not let its API keys change it. Use a session.
+       *
+       * [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first.
+       */
       403: {
         headers: {
           /** @description Id of this request. */
           "X-Request-Id"?: string;
         };
         content: {
-          "application/json": components["schemas"]["Error"] & {
+          "application/json": components["schemas"]["Error"] & ({
             error?: {
               /** @enum {unknown} */
-              code?: "REAUTH_REQUIRED";
+              code?: "KEY_MANAGEMENT_DISABLED" | "REAUTH_REQUIRED";
             };
-          };
+          });
         };
       };
       /** @description [NOT_FOUND](/docs/errors/NOT_FOUND): There is no such resource. */
@@ -12660,19 +13053,23 @@ export type operations = {
           });
         };
       };
-      /** @description [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first. */
+      /**
+       * @description [KEY_MANAGEMENT_DISABLED](/docs/errors/KEY_MANAGEMENT_DISABLED): This account does not let its API keys change it. Use a session.
+       *
+       * [REAUTH_REQUIRED](/docs/errors/REAUTH_REQUIRED): Confirm your password or a code first.
+       */
       403: {
         headers: {
           /** @description Id of this request. */
           "X-Request-Id"?: string;
         };
         content: {
-          "application/json": components["schemas"]["Error"] & {
+          "application/json": components["schemas"]["Error"] & ({
             error?: {
               /** @enum {unknown} */
-              code?: "REAUTH_REQUIRED";
+              code?: "KEY_MANAGEMENT_DISABLED" | "REAUTH_REQUIRED";
             };
-          };
+          });
         };
       };
       /** @description [RATE_LIMIT_EXCEEDED](/docs/errors/RATE_LIMIT_EXCEEDED): Too many requests. Wait before trying again. */
@@ -15086,6 +15483,569 @@ export type operations = {
           mode: "live" | "test";
           data: {
             recovery_codes_remaining: number;
+            /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
+            sequence: number;
+          };
+        };
+      };
+    };
+    responses: {
+      /** @description Send no more. */
+      410: {
+        content: never;
+      };
+      /** @description Taken. */
+      "2XX": {
+        content: never;
+      };
+    };
+  };
+  /**
+   * An API key was made, or replaced by rotation.
+   * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+   */
+  onSecurityKeyCreated: {
+    parameters: {
+      header: {
+        /**
+         * @description Id of the event; the same in every attempt.
+         * @example evt_5f1c0e9b7a3d4c2e
+         */
+        "webhook-id": string;
+        /**
+         * @description Unix seconds of this attempt.
+         * @example 1795176000
+         */
+        "webhook-timestamp": string;
+        /**
+         * @description One v1,base64 per secret, with spaces between.
+         * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
+         */
+        "webhook-signature": string;
+      };
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *   "id": "evt_5f1c0e9b7a3d4c2e8b6f0a1d2c3e4f50",
+         *   "type": "security.key_created",
+         *   "timestamp": "2026-11-20T12:00:00.000Z",
+         *   "mode": "live",
+         *   "data": {
+         *     "key_id": "0192f0c1-7a3b-7c4d-8e5f-0123456789ab",
+         *     "name": "Production",
+         *     "mode": "live",
+         *     "made_by_key_id": "0192f0c1-7a3b-7c4d-8e5f-0123456789ab",
+         *     "rotated_from_key_id": "0192f0c1-7a3b-7c4d-8e5f-0123456789ab",
+         *     "by": "session",
+         *     "credential_id": "0192f0c1-7a3b-7c4d-8e5f-0123456789ab",
+         *     "ip": "203.0.113.7",
+         *     "sequence": 80
+         *   }
+         * }
+         */
+        "application/json": {
+          /** @description The webhook-id header; the same in every attempt. */
+          id: string;
+          /** @enum {string} */
+          type: "security.key_created";
+          /**
+           * Format: date-time
+           * @description When it happened.
+           */
+          timestamp: string;
+          /**
+           * @description test: of the sandbox.
+           * @enum {string}
+           */
+          mode: "live" | "test";
+          data: {
+            /**
+             * Format: uuid
+             * @description Id of the key; not a secret.
+             */
+            key_id: string;
+            name: string;
+            /** @enum {string} */
+            mode: "live" | "test";
+            /**
+             * Format: uuid
+             * @description The key that made it; null: a session did.
+             */
+            made_by_key_id: string | null;
+            /**
+             * Format: uuid
+             * @description The key it replaces; null: it is none’s successor.
+             */
+            rotated_from_key_id: string | null;
+            /**
+             * @description session and key: a credential of the account. reset_code: a code for a forgotten password. operator: of the service.
+             * @enum {string}
+             */
+            by: "session" | "key" | "reset_code" | "operator";
+            /**
+             * Format: uuid
+             * @description Id of the session or key; null for the others.
+             */
+            credential_id: string | null;
+            /** @description Address of the call; null: an operator. */
+            ip: string | null;
+            /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
+            sequence: number;
+          };
+        };
+      };
+    };
+    responses: {
+      /** @description Send no more. */
+      410: {
+        content: never;
+      };
+      /** @description Taken. */
+      "2XX": {
+        content: never;
+      };
+    };
+  };
+  /**
+   * An API key was ended.
+   * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+   */
+  onSecurityKeyRevoked: {
+    parameters: {
+      header: {
+        /**
+         * @description Id of the event; the same in every attempt.
+         * @example evt_5f1c0e9b7a3d4c2e
+         */
+        "webhook-id": string;
+        /**
+         * @description Unix seconds of this attempt.
+         * @example 1795176000
+         */
+        "webhook-timestamp": string;
+        /**
+         * @description One v1,base64 per secret, with spaces between.
+         * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
+         */
+        "webhook-signature": string;
+      };
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *   "id": "evt_5f1c0e9b7a3d4c2e8b6f0a1d2c3e4f50",
+         *   "type": "security.key_revoked",
+         *   "timestamp": "2026-11-20T12:00:00.000Z",
+         *   "mode": "live",
+         *   "data": {
+         *     "key_id": "0192f0c1-7a3b-7c4d-8e5f-0123456789ab",
+         *     "name": "Production",
+         *     "mode": "live",
+         *     "revoked_with_key_id": "0192f0c1-7a3b-7c4d-8e5f-0123456789ab",
+         *     "by": "session",
+         *     "credential_id": "0192f0c1-7a3b-7c4d-8e5f-0123456789ab",
+         *     "ip": "203.0.113.7",
+         *     "sequence": 80
+         *   }
+         * }
+         */
+        "application/json": {
+          /** @description The webhook-id header; the same in every attempt. */
+          id: string;
+          /** @enum {string} */
+          type: "security.key_revoked";
+          /**
+           * Format: date-time
+           * @description When it happened.
+           */
+          timestamp: string;
+          /**
+           * @description test: of the sandbox.
+           * @enum {string}
+           */
+          mode: "live" | "test";
+          data: {
+            /**
+             * Format: uuid
+             * @description Id of the key; not a secret.
+             */
+            key_id: string;
+            name: string;
+            /** @enum {string} */
+            mode: "live" | "test";
+            /**
+             * Format: uuid
+             * @description The key with which it ended, since that one made it; null: it was ended itself.
+             */
+            revoked_with_key_id: string | null;
+            /**
+             * @description session and key: a credential of the account. reset_code: a code for a forgotten password. operator: of the service.
+             * @enum {string}
+             */
+            by: "session" | "key" | "reset_code" | "operator";
+            /**
+             * Format: uuid
+             * @description Id of the session or key; null for the others.
+             */
+            credential_id: string | null;
+            /** @description Address of the call; null: an operator. */
+            ip: string | null;
+            /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
+            sequence: number;
+          };
+        };
+      };
+    };
+    responses: {
+      /** @description Send no more. */
+      410: {
+        content: never;
+      };
+      /** @description Taken. */
+      "2XX": {
+        content: never;
+      };
+    };
+  };
+  /**
+   * Settings of the account changed. A webhook address that was replaced hears of it, too.
+   * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+   */
+  onSecuritySettingsChanged: {
+    parameters: {
+      header: {
+        /**
+         * @description Id of the event; the same in every attempt.
+         * @example evt_5f1c0e9b7a3d4c2e
+         */
+        "webhook-id": string;
+        /**
+         * @description Unix seconds of this attempt.
+         * @example 1795176000
+         */
+        "webhook-timestamp": string;
+        /**
+         * @description One v1,base64 per secret, with spaces between.
+         * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
+         */
+        "webhook-signature": string;
+      };
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *   "id": "evt_5f1c0e9b7a3d4c2e8b6f0a1d2c3e4f50",
+         *   "type": "security.settings_changed",
+         *   "timestamp": "2026-11-20T12:00:00.000Z",
+         *   "mode": "live",
+         *   "data": {
+         *     "settings": [
+         *       null
+         *     ],
+         *     "by": "session",
+         *     "credential_id": "0192f0c1-7a3b-7c4d-8e5f-0123456789ab",
+         *     "ip": "203.0.113.7",
+         *     "sequence": 80
+         *   }
+         * }
+         */
+        "application/json": {
+          /** @description The webhook-id header; the same in every attempt. */
+          id: string;
+          /** @enum {string} */
+          type: "security.settings_changed";
+          /**
+           * Format: date-time
+           * @description When it happened.
+           */
+          timestamp: string;
+          /**
+           * @description test: of the sandbox.
+           * @enum {string}
+           */
+          mode: "live" | "test";
+          data: {
+            /** @description Names of what changed; not the values. */
+            settings: string[];
+            /**
+             * @description session and key: a credential of the account. reset_code: a code for a forgotten password. operator: of the service.
+             * @enum {string}
+             */
+            by: "session" | "key" | "reset_code" | "operator";
+            /**
+             * Format: uuid
+             * @description Id of the session or key; null for the others.
+             */
+            credential_id: string | null;
+            /** @description Address of the call; null: an operator. */
+            ip: string | null;
+            /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
+            sequence: number;
+          };
+        };
+      };
+    };
+    responses: {
+      /** @description Send no more. */
+      410: {
+        content: never;
+      };
+      /** @description Taken. */
+      "2XX": {
+        content: never;
+      };
+    };
+  };
+  /**
+   * The password of the account changed.
+   * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+   */
+  onSecurityPasswordChanged: {
+    parameters: {
+      header: {
+        /**
+         * @description Id of the event; the same in every attempt.
+         * @example evt_5f1c0e9b7a3d4c2e
+         */
+        "webhook-id": string;
+        /**
+         * @description Unix seconds of this attempt.
+         * @example 1795176000
+         */
+        "webhook-timestamp": string;
+        /**
+         * @description One v1,base64 per secret, with spaces between.
+         * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
+         */
+        "webhook-signature": string;
+      };
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *   "id": "evt_5f1c0e9b7a3d4c2e8b6f0a1d2c3e4f50",
+         *   "type": "security.password_changed",
+         *   "timestamp": "2026-11-20T12:00:00.000Z",
+         *   "mode": "live",
+         *   "data": {
+         *     "by": "session",
+         *     "credential_id": "0192f0c1-7a3b-7c4d-8e5f-0123456789ab",
+         *     "ip": "203.0.113.7",
+         *     "sequence": 80
+         *   }
+         * }
+         */
+        "application/json": {
+          /** @description The webhook-id header; the same in every attempt. */
+          id: string;
+          /** @enum {string} */
+          type: "security.password_changed";
+          /**
+           * Format: date-time
+           * @description When it happened.
+           */
+          timestamp: string;
+          /**
+           * @description test: of the sandbox.
+           * @enum {string}
+           */
+          mode: "live" | "test";
+          data: {
+            /**
+             * @description session and key: a credential of the account. reset_code: a code for a forgotten password. operator: of the service.
+             * @enum {string}
+             */
+            by: "session" | "key" | "reset_code" | "operator";
+            /**
+             * Format: uuid
+             * @description Id of the session or key; null for the others.
+             */
+            credential_id: string | null;
+            /** @description Address of the call; null: an operator. */
+            ip: string | null;
+            /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
+            sequence: number;
+          };
+        };
+      };
+    };
+    responses: {
+      /** @description Send no more. */
+      410: {
+        content: never;
+      };
+      /** @description Taken. */
+      "2XX": {
+        content: never;
+      };
+    };
+  };
+  /**
+   * The phone of the account, to which codes for a forgotten password go, changed.
+   * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+   */
+  onSecurityPhoneChanged: {
+    parameters: {
+      header: {
+        /**
+         * @description Id of the event; the same in every attempt.
+         * @example evt_5f1c0e9b7a3d4c2e
+         */
+        "webhook-id": string;
+        /**
+         * @description Unix seconds of this attempt.
+         * @example 1795176000
+         */
+        "webhook-timestamp": string;
+        /**
+         * @description One v1,base64 per secret, with spaces between.
+         * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
+         */
+        "webhook-signature": string;
+      };
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *   "id": "evt_5f1c0e9b7a3d4c2e8b6f0a1d2c3e4f50",
+         *   "type": "security.phone_changed",
+         *   "timestamp": "2026-11-20T12:00:00.000Z",
+         *   "mode": "live",
+         *   "data": {
+         *     "by": "session",
+         *     "credential_id": "0192f0c1-7a3b-7c4d-8e5f-0123456789ab",
+         *     "ip": "203.0.113.7",
+         *     "sequence": 80
+         *   }
+         * }
+         */
+        "application/json": {
+          /** @description The webhook-id header; the same in every attempt. */
+          id: string;
+          /** @enum {string} */
+          type: "security.phone_changed";
+          /**
+           * Format: date-time
+           * @description When it happened.
+           */
+          timestamp: string;
+          /**
+           * @description test: of the sandbox.
+           * @enum {string}
+           */
+          mode: "live" | "test";
+          data: {
+            /**
+             * @description session and key: a credential of the account. reset_code: a code for a forgotten password. operator: of the service.
+             * @enum {string}
+             */
+            by: "session" | "key" | "reset_code" | "operator";
+            /**
+             * Format: uuid
+             * @description Id of the session or key; null for the others.
+             */
+            credential_id: string | null;
+            /** @description Address of the call; null: an operator. */
+            ip: string | null;
+            /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
+            sequence: number;
+          };
+        };
+      };
+    };
+    responses: {
+      /** @description Send no more. */
+      410: {
+        content: never;
+      };
+      /** @description Taken. */
+      "2XX": {
+        content: never;
+      };
+    };
+  };
+  /**
+   * Somebody logged in from where no login came from before.
+   * @description Posted to webhook_url and signed as Standard Webhooks are. Any 2xx within 15 seconds counts as taken; everything else is tried again over three days.
+   */
+  onSecurityLogin: {
+    parameters: {
+      header: {
+        /**
+         * @description Id of the event; the same in every attempt.
+         * @example evt_5f1c0e9b7a3d4c2e
+         */
+        "webhook-id": string;
+        /**
+         * @description Unix seconds of this attempt.
+         * @example 1795176000
+         */
+        "webhook-timestamp": string;
+        /**
+         * @description One v1,base64 per secret, with spaces between.
+         * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
+         */
+        "webhook-signature": string;
+      };
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *   "id": "evt_5f1c0e9b7a3d4c2e8b6f0a1d2c3e4f50",
+         *   "type": "security.login",
+         *   "timestamp": "2026-11-20T12:00:00.000Z",
+         *   "mode": "live",
+         *   "data": {
+         *     "session_id": "0192f0c1-7a3b-7c4d-8e5f-0123456789ab",
+         *     "mfa": true,
+         *     "user_agent": "Mozilla/5.0",
+         *     "by": "session",
+         *     "credential_id": "0192f0c1-7a3b-7c4d-8e5f-0123456789ab",
+         *     "ip": "203.0.113.7",
+         *     "sequence": 80
+         *   }
+         * }
+         */
+        "application/json": {
+          /** @description The webhook-id header; the same in every attempt. */
+          id: string;
+          /** @enum {string} */
+          type: "security.login";
+          /**
+           * Format: date-time
+           * @description When it happened.
+           */
+          timestamp: string;
+          /**
+           * @description test: of the sandbox.
+           * @enum {string}
+           */
+          mode: "live" | "test";
+          data: {
+            /** Format: uuid */
+            session_id: string;
+            /** @description Whether a second factor was given. */
+            mfa: boolean;
+            user_agent: string;
+            /**
+             * @description session and key: a credential of the account. reset_code: a code for a forgotten password. operator: of the service.
+             * @enum {string}
+             */
+            by: "session" | "key" | "reset_code" | "operator";
+            /**
+             * Format: uuid
+             * @description Id of the session or key; null for the others.
+             */
+            credential_id: string | null;
+            /** @description Address of the call; null: an operator. */
+            ip: string | null;
             /** @description Goes up along the course of the object the event is about: of two events of one message, or of anything else with an id, the one with the higher number is the later news, in whatever order they arrive. */
             sequence: number;
           };

@@ -27,7 +27,38 @@ export type Account = {
   mfaEnabledAt: number | null;
   /** Whether operators keep the account off the shared number. */
   sharedPaused: boolean;
+  /** Whether API keys may change the account; without it they send and read, and nothing more. */
+  keysManageAccount: boolean;
 };
+
+/** What the owner may change. */
+export type AccountChanges = Partial<
+  Pick<
+    Account,
+    | 'name'
+    | 'phone'
+    | 'company'
+    | 'locale'
+    | 'webhookUrl'
+    | 'spendCapHourlyMicros'
+    | 'templateLanguage'
+    | 'keysManageAccount'
+  >
+>;
+
+/** Whether a change takes the hourly cap away or raises it: more may be spent after it than before. */
+const loosensCap = (before: Account, { spendCapHourlyMicros: to }: AccountChanges): boolean => {
+  const from = before.spendCapHourlyMicros;
+  if (to === undefined || from === null) return false;
+  return to === null || to > from;
+};
+
+/** Whether a session needs a fresh proof for a change. */
+export const isSensitive = (before: Account, changes: AccountChanges): boolean =>
+  changes.webhookUrl !== undefined ||
+  changes.phone !== undefined ||
+  changes.keysManageAccount !== undefined ||
+  loosensCap(before, changes);
 
 /**
  * How many messages an account that never made a deposit may have unverified on the shared number: at first, and more

@@ -1,36 +1,10 @@
 // Accounts in MySQL.
 import { type Database, isDuplicateKey, withLockRetry } from '../infra/mysql.ts';
-import { idBytes, idText } from '../kernel/ids.ts';
+import { idBytes } from '../kernel/ids.ts';
+import { createChangeStore } from './change-store.ts';
 import { advanceEpoch, changeKnown } from './epoch-store.ts';
+import { accountFromRow, numberOrNull, type Row, textOrNull } from './row.ts';
 import { type Account, emailKey, type SharedGrant } from './rules.ts';
-
-type Row = Record<string, unknown>;
-
-const numberOrNull = (value: unknown): number | null => (value === null ? null : Number(value));
-const textOrNull = (value: unknown): string | null => (value === null ? null : String(value));
-
-/** Reads the account columns of a row; other rooms' joins use it too. */
-export const accountFromRow = (row: Row): Account => ({
-  id: idText(row.id as Buffer),
-  email: String(row.email),
-  name: String(row.name),
-  phone: String(row.phone),
-  company: textOrNull(row.company),
-  locale: String(row.locale),
-  status: row.status as Account['status'],
-  billingPlan: row.billing_plan as Account['billingPlan'],
-  tier: {
-    name: row.tier as Account['tier']['name'],
-    perMinute: numberOrNull(row.tier_per_minute),
-    expiresAt: numberOrNull(row.tier_expires_at),
-  },
-  createdAt: Number(row.created_at),
-  webhookUrl: textOrNull(row.webhook_url),
-  spendCapHourlyMicros: numberOrNull(row.spend_cap_hourly_micros),
-  templateLanguage: textOrNull(row.template_language),
-  mfaEnabledAt: numberOrNull(row.mfa_enabled_at),
-  sharedPaused: Boolean(row.shared_paused),
-});
 
 export type Credentials = { account: Account; passwordHash: string };
 
@@ -40,7 +14,9 @@ const credentialsFromRow = (row: Row): Credentials => ({
 });
 
 /** What a proof of the owner rests on. */
-export type Standing = Pick<Account, 'status' | 'mfaEnabledAt'> & { passwordHash: string };
+export type Standing = Pick<Account, 'status' | 'mfaEnabledAt' | 'keysManageAccount'> & {
+  passwordHash: string;
+};
 
 /**
  * Locks an account's row: changes of its password, its factors, its keys and its sessions come one after the other.
@@ -50,12 +26,13 @@ export const lockAccount = async (trx: Database, id: string): Promise<Standing |
   const row = await trx<Row>('accounts')
     .where({ id: idBytes(id) })
     .forUpdate()
-    .first('status', 'mfa_enabled_at', 'password_hash');
+    .first('status', 'mfa_enabled_at', 'password_hash', 'keys_manage_account');
   return (
     row && {
       status: row.status as Account['status'],
       mfaEnabledAt: numberOrNull(row.mfa_enabled_at),
       passwordHash: String(row.password_hash),
+      keysManageAccount: Boolean(row.keys_manage_account),
     }
   );
 };
@@ -83,20 +60,6 @@ const writeColumns = (db: Database, id: string, columns: Row): Promise<void> =>
       .where({ id: idBytes(id) })
       .update(columns);
   });
-
-/** What the owner may change. */
-export type AccountChanges = Partial<
-  Pick<
-    Account,
-    | 'name'
-    | 'phone'
-    | 'company'
-    | 'locale'
-    | 'webhookUrl'
-    | 'spendCapHourlyMicros'
-    | 'templateLanguage'
-  >
->;
 
 const readAndInsert = (db: Database) => ({
   /** Answers false when an account with this e-mail address exists. The secrets come sealed. */
@@ -175,20 +138,6 @@ const write = (db: Database) => ({
     };
   },
 
-  /** Puts a new secret before the present one; answers whether there was one. */
-  rotateWebhookSecret: (id: string, sealed: string, until: number): Promise<boolean> =>
-    changeKnown(db, id, async (trx) => {
-      const account = trx<Row>('accounts').where({ id: idBytes(id) });
-      const row = await account.clone().forUpdate().first('webhook_secret');
-      const before = textOrNull(row?.webhook_secret ?? null);
-      await account.update({
-        webhook_secret: sealed,
-        webhook_secret_before: before,
-        webhook_secret_before_until: before === null ? null : until,
-      });
-      return before !== null;
-    }),
-
   /** Puts the hash of the same password in the place of an older one; false when another one is there by now. */
   renewPasswordHash: async (id: string, before: string, renewed: string): Promise<boolean> =>
     (await db('accounts')
@@ -204,23 +153,14 @@ const write = (db: Database) => ({
       }),
     ),
 
-  /** Writes what a profile or settings change names; the rest stays. */
-  change: (id: string, changes: AccountChanges): Promise<void> => {
-    const { webhookUrl, spendCapHourlyMicros, templateLanguage, ...profile } = changes;
-    return writeColumns(db, id, {
-      ...profile,
-      ...(webhookUrl === undefined ? {} : { webhook_url: webhookUrl }),
-      ...(spendCapHourlyMicros === undefined
-        ? {}
-        : { spend_cap_hourly_micros: spendCapHourlyMicros }),
-      ...(templateLanguage === undefined ? {} : { template_language: templateLanguage }),
-    });
-  },
-
   setTier: (id: string, { name, perMinute, expiresAt }: Account['tier']): Promise<void> =>
     writeColumns(db, id, { tier: name, tier_per_minute: perMinute, tier_expires_at: expiresAt }),
 });
 
 export type AccountStore = ReturnType<typeof createAccountStore>;
 
-export const createAccountStore = (db: Database) => ({ ...readAndInsert(db), ...write(db) });
+export const createAccountStore = (db: Database) => ({
+  ...readAndInsert(db),
+  ...write(db),
+  ...createChangeStore(db),
+});

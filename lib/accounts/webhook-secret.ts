@@ -2,7 +2,13 @@
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../kernel/clock.ts';
 import { hour } from '../kernel/clock.ts';
+import { fail } from '../kernel/errors.ts';
+import type { Log } from '../kernel/log.ts';
 import type { SealContext, Sealer } from '../kernel/secrets.ts';
+import type { Announcer } from '../messages/announce.ts';
+import { tellNews } from '../messages/news.ts';
+import type { NewsStore } from '../messages/news-store.ts';
+import type { Changer } from './profile.ts';
 import type { AccountStore } from './store.ts';
 
 /** How long the secret before a rotation goes on signing beside the new one (design section 4). */
@@ -17,22 +23,37 @@ export const webhookSecretContext = (accountId: string): SealContext => ({
 });
 
 type Deps = { accounts: AccountStore; sealer: Sealer; clock: Clock };
-type RotateDeps = Deps & { revocations: { announce(accountId: string): Promise<void> } };
+type RotateDeps = Deps & {
+  revocations: { announce(accountId: string): Promise<void> };
+  news: NewsStore;
+  announcer: Announcer;
+  log: Log;
+};
 
 /**
  * A new secret, which signs within a second; the one before signs beside it for a day. A rotation within that day
  * ends the oldest: three signatures would be one more than anybody waits for.
+ * @throws NOT_FOUND, and what `mayAct` refuses with
  */
 export const rotateWebhookSecret = async (
-  { accounts, sealer, clock, revocations }: RotateDeps,
+  deps: RotateDeps,
   accountId: string,
+  { act, mayAct }: Pick<Changer, 'act' | 'mayAct'>,
 ): Promise<{ secret: string; previousValidUntil: number | null }> => {
   const secret = newWebhookSecret();
-  const until = clock.now() + secretOverlapMs;
+  const { accounts, sealer, clock, revocations } = deps;
+  const at = clock.now();
+  const until = at + secretOverlapMs;
   const sealed = sealer.seal(secret, webhookSecretContext(accountId));
-  const hadOne = await accounts.rotateWebhookSecret(accountId, sealed, until);
+  const rotated = await accounts.rotateWebhookSecret(
+    accountId,
+    { sealed, until },
+    { act, at, allow: (trx, account) => mayAct(trx, { account, act }) },
+  );
+  if (!rotated) throw fail('NOT_FOUND');
   await revocations.announce(accountId);
-  return { secret, previousValidUntil: hadOne ? until : null };
+  await tellNews(deps, rotated.events);
+  return { secret, previousValidUntil: rotated.hadOne ? until : null };
 };
 
 /** The secrets that sign for an account now, the newest first; none for an account that never had one. */

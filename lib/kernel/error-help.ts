@@ -180,6 +180,13 @@ export const errorHelp: Record<ErrorCode, ErrorHelp> = {
     provoke:
       'It cannot be provoked with a test key: fail 50 logins of one e-mail address from several addresses.',
   },
+  KEY_MANAGEMENT_DISABLED: {
+    cause:
+      'The account was set so that its API keys send and read, and nothing more: `keys_manage_account` is false.',
+    fix: 'Make the change by session, or set `keys_manage_account` to true: `PATCH /v1/clients/settings` with a session that logged in within the last ten minutes.',
+    provoke:
+      'Set `keys_manage_account` to false by session, then make a key with a live key: `POST /v1/clients/keys`.',
+  },
   REAUTH_REQUIRED: {
     cause:
       'A sensitive change was asked for, and the last proof of who is there is older than ten minutes; or a test key tried to change what live traffic depends on.',

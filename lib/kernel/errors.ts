@@ -107,6 +107,11 @@ export const errorCatalogue = {
     'no',
     'Too many failures for this e-mail address. Repeat the call with a turnstile_token.',
   ),
+  KEY_MANAGEMENT_DISABLED: entry(
+    403,
+    'no',
+    'This account does not let its API keys change it. Use a session.',
+  ),
   REAUTH_REQUIRED: entry(403, 'no', 'Confirm your password or a code first.'),
   EMAIL_TAKEN: entry(409, 'no', 'An account with this e-mail address exists.'),
   IDEMPOTENCY_KEY_REUSED: entry(

@@ -72,7 +72,27 @@ export type KeyRecord = {
   revokedAt: number | null;
   /** The first key of a line of rotations. */
   familyId: string;
+  /** The key that made it, by creating or rotating; null: a session did, or signing up. */
+  madeByKey: string | null;
   lastUsedAt: number | null;
+};
+
+/** The keys that a key made, those that these made, and so on; without the key itself. */
+export const descendantsOf = (
+  keys: readonly Pick<KeyRecord, 'id' | 'madeByKey'>[],
+  id: string,
+): ReadonlySet<string> => {
+  const madeBy = Map.groupBy(keys, ({ madeByKey }) => madeByKey);
+  const found = new Set<string>();
+  const open = [id];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    for (const child of madeBy.get(next) ?? []) {
+      if (child.id === id || found.has(child.id)) continue;
+      found.add(child.id);
+      open.push(child.id);
+    }
+  }
+  return found;
 };
 
 /** Whether a key may be used at `now` (ms). */

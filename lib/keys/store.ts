@@ -1,9 +1,18 @@
 // API keys in MySQL.
+import type { Act, SecurityEntry } from '../accounts/acts.ts';
 import { advanceEpoch } from '../accounts/epoch-store.ts';
-import { accountFromRow, lockAccount } from '../accounts/store.ts';
+import { accountFromRow } from '../accounts/row.ts';
+import { entriesOfKeys, writeSecurityLog } from '../accounts/log-store.ts';
+import { lockAccount } from '../accounts/store.ts';
 import { type Database, withLockRetry } from '../infra/mysql.ts';
+import type { EventWire } from '../jobs.ts';
+import { fail } from '../kernel/errors.ts';
 import { idBytes, idText } from '../kernel/ids.ts';
-import type { KeyRecord, Principal } from './rules.ts';
+import { insertNews } from '../messages/news-store.ts';
+import { isUsable, type KeyRecord, type Principal } from './rules.ts';
+
+/** Changes of a key that its revocation lists. */
+const changesShown = 100;
 
 type Row = Record<string, unknown>;
 
@@ -38,6 +47,7 @@ const toRecord = (row: Row): KeyRecord => ({
   revokedAt: numberOrNull(row.revoked_at),
   // Keys from before rotation existed began their own lines.
   familyId: idText((row.family_id ?? row.id) as Buffer),
+  madeByKey: row.made_by_key === null ? null : idText(row.made_by_key as Buffer),
   lastUsedAt: numberOrNull(row.last_used_at),
 });
 
@@ -54,12 +64,59 @@ const insertKey = async (db: Database, key: KeyRecord, secretHash: Buffer): Prom
     expires_at: key.expiresAt,
     revoked_at: key.revokedAt,
     family_id: idBytes(key.familyId),
+    made_by_key: key.madeByKey === null ? null : idBytes(key.madeByKey),
     last_used_at: key.lastUsedAt,
   });
 };
 
+/**
+ * Refuses an act of a key that may not manage the account, or that ended since the call was let in; an act of anybody
+ * else passes. Within a transaction that has locked the account, so that no act overtakes the end of its key.
+ * @throws KEY_MANAGEMENT_DISABLED, INVALID_API_KEY
+ */
+export const requireActingKey = async (
+  trx: Database,
+  account: { id: string; keysManageAccount: boolean },
+  { act, now }: { act: Pick<Act, 'by' | 'credentialId'>; now: number },
+): Promise<void> => {
+  if (act.by !== 'key') return;
+  if (!account.keysManageAccount) throw fail('KEY_MANAGEMENT_DISABLED');
+  const id = idBytes(act.credentialId ?? account.id);
+  const row = await trx<Row>('api_keys')
+    .where({ id, account_id: idBytes(account.id) })
+    .first();
+  if (row === undefined || !isUsable(toRecord(row), now)) throw fail('INVALID_API_KEY');
+};
+
 /** What may be done to the keys of one account while nobody else changes them. */
 const within = (trx: Database, accountId: string) => ({
+  /** All keys there ever were, the oldest first. */
+  all: async (): Promise<KeyRecord[]> => {
+    const rows = await trx<Row>('api_keys')
+      .where({ account_id: idBytes(accountId) })
+      .orderBy('id');
+    return rows.map(toRecord);
+  },
+
+  /** Ends keys; the last change of its transaction but for `record`. */
+  end: async (ids: readonly string[], now: number): Promise<void> => {
+    await trx('api_keys').whereIn('id', ids.map(idBytes)).update({ revoked_at: now });
+    await advanceEpoch(trx, accountId);
+  },
+
+  /** Writes the security log and the events of what is done. */
+  record: async (
+    entries: readonly SecurityEntry[],
+    events: readonly EventWire[],
+  ): Promise<void> => {
+    await writeSecurityLog(trx, entries);
+    await insertNews(trx, events);
+  },
+
+  /** What these keys changed since `since` (ms), the newest first. */
+  changesOf: (keyIds: readonly string[], since: number): Promise<SecurityEntry[]> =>
+    entriesOfKeys(trx, accountId, { keyIds, since, most: changesShown }),
+
   insert: (key: KeyRecord, secretHash: Buffer) => insertKey(trx, key, secretHash),
 
   /** Keys of a mode that are not on their way out. */
@@ -90,17 +147,28 @@ const within = (trx: Database, accountId: string) => ({
   },
 });
 
+export type WithinKeys = ReturnType<typeof within>;
+
 export type KeyStore = ReturnType<typeof createKeyStore>;
 
 export const createKeyStore = (db: Database) => ({
   insert: (key: KeyRecord, secretHash: Buffer) => insertKey(db, key, secretHash),
 
-  /** Changes the keys of an account one caller at a time: its row is locked meanwhile. */
-  change: <T>(accountId: string, work: (keys: ReturnType<typeof within>) => Promise<T>) =>
+  /**
+   * Changes the keys of an account one caller at a time: its row is locked meanwhile.
+   * @throws NOT_FOUND (no such account), and see requireActingKey
+   */
+  change: <T>(
+    accountId: string,
+    given: { act: Act; now: number; work(keys: WithinKeys): Promise<T> },
+  ): Promise<T> =>
     withLockRetry(() =>
       db.transaction(async (trx): Promise<T> => {
-        await lockAccount(trx, accountId);
-        return work(within(trx, accountId));
+        const standing = await lockAccount(trx, accountId);
+        if (!standing) throw fail('NOT_FOUND');
+        const { keysManageAccount } = standing;
+        await requireActingKey(trx, { id: accountId, keysManageAccount }, given);
+        return given.work(within(trx, accountId));
       }),
     ),
 
@@ -137,26 +205,5 @@ export const createKeyStore = (db: Database) => ({
         'k.revoked_at as key_revoked_at',
       );
     return row === undefined ? undefined : toFound(row);
-  },
-
-  /** Ends a key of the account: ended before says that there is one, missing that there is none. */
-  revoke: async (
-    accountId: string,
-    id: string,
-    now: number,
-  ): Promise<'ended' | 'ended before' | 'missing'> => {
-    const own = { account_id: idBytes(accountId), id: idBytes(id) };
-    const ended = await withLockRetry(() =>
-      db.transaction(async (trx) => {
-        const changed = await trx('api_keys')
-          .where({ ...own, revoked_at: null })
-          .andWhere((query) => query.whereNull('expires_at').orWhere('expires_at', '>', now))
-          .update({ revoked_at: now });
-        if (changed === 1) await advanceEpoch(trx, accountId);
-        return changed === 1;
-      }),
-    );
-    if (ended) return 'ended';
-    return (await db('api_keys').where(own).first('id')) ? 'ended before' : 'missing';
   },
 });

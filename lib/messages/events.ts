@@ -28,6 +28,12 @@ export type AccountEventType =
   | 'account.suspended'
   | 'security.mfa_disabled'
   | 'security.recovery_codes_low'
+  | 'security.key_created'
+  | 'security.key_revoked'
+  | 'security.settings_changed'
+  | 'security.password_changed'
+  | 'security.phone_changed'
+  | 'security.login'
   | 'webhook.test';
 
 /**

@@ -1,7 +1,7 @@
 // Looking across accounts, which only operators may: accounts, connected numbers, messages, requests for capacity.
 
+import { accountFromRow } from '../accounts/row.ts';
 import type { Account } from '../accounts/rules.ts';
-import { accountFromRow } from '../accounts/store.ts';
 import { type Database, fitsAscii } from '../infra/mysql.ts';
 import { day } from '../kernel/clock.ts';
 import { idAt, idBytes, idText } from '../kernel/ids.ts';

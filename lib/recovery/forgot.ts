@@ -202,7 +202,8 @@ export const createRecovery = (deps: RecoveryDeps): Recovery => {
         proven.push(await prove({ email, code, password }));
       });
       for (const { account, hash } of proven) {
-        await setPassword(deps, { accountId: account.id, hash, except: undefined });
+        const act = { by: 'reset_code', credentialId: null, ip: visitor.ip, requestId: null } as const;
+        await setPassword(deps, { accountId: account.id, hash, except: undefined, act });
         await Promise.allSettled([
           resetCodes.drop(name, code),
           deps.throttle.forget({ email: emailKey(email), source }),

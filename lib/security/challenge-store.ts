@@ -1,6 +1,8 @@
 // Logins that wait for a second factor, in MySQL.
+
+import { accountFromRow } from '../accounts/row.ts';
 import type { Account } from '../accounts/rules.ts';
-import { accountFromRow, lockAccount } from '../accounts/store.ts';
+import { lockAccount } from '../accounts/store.ts';
 import { type Database, withLockRetry } from '../infra/mysql.ts';
 import { idBytes } from '../kernel/ids.ts';
 import type { Visitor } from '../sessions/open.ts';

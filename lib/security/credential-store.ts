@@ -1,4 +1,6 @@
 // What every session of an account rests on, in MySQL: its end and the end of those sessions are one step.
+import { type Act, newEntry, securityEvent } from '../accounts/acts.ts';
+import { writeSecurityLog } from '../accounts/log-store.ts';
 import { lockAccount, writeStatus } from '../accounts/store.ts';
 import { type Database, withLockRetry } from '../infra/mysql.ts';
 import type { EventWire } from '../jobs.ts';
@@ -25,23 +27,31 @@ export type CredentialStore = ReturnType<typeof createCredentialStore>;
 
 export const createCredentialStore = (db: Database) => ({
   /**
-   * Sets the hash of a new password and ends everything that was opened with another one. False, and nothing
-   * changed, when `present` is not the account's hash any more.
+   * Sets the hash of a new password and ends everything that was opened with another one; answers the events that
+   * tell of it. Undefined, and nothing changed, when `present` is not the account's hash any more.
    */
   replacePassword: (
     accountId: string,
-    given: Ending & { hash: string; present?: string | undefined },
-  ): Promise<boolean> =>
+    given: Ending & { hash: string; present?: string | undefined; act: Act },
+  ): Promise<EventWire[] | undefined> =>
     withLockRetry(() =>
       db.transaction(async (trx) => {
         const standing = await lockAccount(trx, accountId);
-        if (!standing) return false;
-        if (given.present !== undefined && given.present !== standing.passwordHash) return false;
+        if (!standing) return undefined;
+        const { present } = given;
+        if (present !== undefined && present !== standing.passwordHash) return undefined;
         await trx('accounts')
           .where({ id: idBytes(accountId) })
           .update({ password_hash: given.hash });
+        const entry = newEntry(accountId, given.act, { action: 'password_changed' });
+        await writeSecurityLog(trx, [entry]);
+        const event = securityEvent('security.password_changed', entry, {
+          at: given.now,
+          data: {},
+        });
+        await insertNews(trx, [event]);
         await endAccess(trx, accountId, given);
-        return true;
+        return [event];
       }),
     ),
 
@@ -63,11 +73,12 @@ export const createCredentialStore = (db: Database) => ({
       }),
     ),
 
-  /** Ends all sessions of the account and its logins under way; answers how many sessions. */
-  endAll: (accountId: string, ending: Ending): Promise<number> =>
+  /** Ends all sessions of the account and its logins under way, as `act` says; answers how many sessions. */
+  endAll: (accountId: string, ending: Ending, act: Act): Promise<number> =>
     withLockRetry(() =>
       db.transaction(async (trx) => {
         await lockAccount(trx, accountId);
+        await writeSecurityLog(trx, [newEntry(accountId, act, { action: 'sessions_ended' })]);
         return endAccess(trx, accountId, ending);
       }),
     ),

@@ -1,5 +1,7 @@
 // The second factors of accounts in MySQL: seeds, steps and recovery codes.
+import { type Act, newEntry } from '../accounts/acts.ts';
 import { advanceEpoch } from '../accounts/epoch-store.ts';
+import { writeSecurityLog } from '../accounts/log-store.ts';
 import { lockAccount } from '../accounts/store.ts';
 import { type Database, withLockRetry } from '../infra/mysql.ts';
 import type { EventWire } from '../jobs.ts';
@@ -53,7 +55,7 @@ const setUp = (db: Database) => ({
   /** Turns the factor on if that seed still waits. */
   confirm: (
     accountId: string,
-    given: RecoverySet & { sealed: string; step: number; now: number },
+    given: RecoverySet & { sealed: string; step: number; now: number; act: Act },
   ): Promise<boolean> =>
     withLockRetry(() =>
       db.transaction(async (trx) => {
@@ -68,6 +70,7 @@ const setUp = (db: Database) => ({
         if (changed === 0) return false;
         await writeRecovery(trx, account_id, given);
         await trx('accounts').where({ id: account_id }).update({ mfa_enabled_at: given.now });
+        await writeSecurityLog(trx, [newEntry(accountId, given.act, { action: 'mfa_enabled' })]);
         await advanceEpoch(trx, accountId);
         return true;
       }),
@@ -77,7 +80,11 @@ const setUp = (db: Database) => ({
    * Turns the factor off, ends what was opened with it, and writes what is told of it; false, and nothing changed,
    * when it was not on.
    */
-  disable: (accountId: string, ending: Ending, told: readonly EventWire[] = []): Promise<boolean> =>
+  disable: (
+    accountId: string,
+    ending: Ending & { act: Act },
+    told: readonly EventWire[] = [],
+  ): Promise<boolean> =>
     withLockRetry(() =>
       db.transaction(async (trx) => {
         const id = idBytes(accountId);
@@ -86,6 +93,7 @@ const setUp = (db: Database) => ({
         await trx('accounts').where({ id }).update({ mfa_enabled_at: null });
         await trx('account_factors').where({ account_id: id }).delete();
         await trx('recovery_codes').where({ account_id: id }).delete();
+        await writeSecurityLog(trx, [newEntry(accountId, ending.act, { action: 'mfa_disabled' })]);
         await insertNews(trx, told);
         await endAccess(trx, accountId, ending);
         return true;

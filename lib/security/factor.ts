@@ -1,6 +1,7 @@
 // The second factor of an account: setting it up, proving it, new recovery codes, and the end of it.
 
 import { timingSafeEqual } from 'node:crypto';
+import type { Act } from '../accounts/acts.ts';
 import type { Passwords } from '../accounts/passwords.ts';
 import type { Account } from '../accounts/rules.ts';
 import type { AccountStore } from '../accounts/store.ts';
@@ -53,10 +54,14 @@ export type FactorDeps = MfaDeps & {
 /** Who acts: the account, and the session it does it in. */
 export type Actor = { account: Account; session: Session };
 
+/** The same where the act stands in the security log. */
+export type LoggedActor = Actor & { act: Act };
+
 /** Exactly one of the two, as the spec has it. */
 export type Proof = { password?: string; code?: string };
 
-const seedContext = (accountId: string): SealContext => ({
+/** What the seed of an account's second factor is sealed for. */
+export const factorContext = (accountId: string): SealContext => ({
   purpose: 'account-mfa',
   record: accountId,
 });
@@ -68,7 +73,7 @@ const isAppCode = async (
 ): Promise<boolean> => {
   const sealed = await factors.findSeed(accountId);
   if (sealed === undefined) return false;
-  const secret = sealer.open(sealed, seedContext(accountId));
+  const secret = sealer.open(sealed, factorContext(accountId));
   const step = matchStep({ secret, code, nowMs: clock.now() });
   return step !== undefined && factors.useStep(accountId, step);
 };
@@ -143,7 +148,7 @@ export const enrollFactor = async (
 ) => {
   const secret = newSecret();
   const now = clock.now();
-  const sealed = sealer.seal(secret, seedContext(account.id));
+  const sealed = sealer.seal(secret, factorContext(account.id));
   if (!(await factors.setPending(account.id, sealed, now + pendingMs))) {
     throw fail('ALREADY_ENROLLED', {}, { message: 'A second factor is set up already.' });
   }
@@ -157,7 +162,7 @@ export const enrollFactor = async (
  */
 export const confirmFactor = async (
   deps: FactorDeps,
-  { account, session }: Actor,
+  { account, session, act }: LoggedActor,
   code: string,
 ): Promise<string[]> => {
   const { factors, recoveryCodes, sealer, clock, throttle, revocations } = deps;
@@ -166,12 +171,12 @@ export const confirmFactor = async (
   if (sealed === undefined) throw nothingSetUp();
   // Before the code is looked at: nothing that takes its time stands between the code's 30 seconds and the answer.
   const { codes, hashes } = recoveryCodes.newSet(account.id);
-  const secret = sealer.open(sealed, seedContext(account.id));
+  const secret = sealer.open(sealed, factorContext(account.id));
   const step = matchStep({ secret, code, nowMs: now });
   await throttle.guessing('code', guessSubject.ofSession(session.id), async () => {
     if (step === undefined) throw fail('INVALID_CODE');
   });
-  const confirmed = { sealed, step: step ?? 0, now, hashes };
+  const confirmed = { sealed, step: step ?? 0, now, act, hashes };
   if (!(await factors.confirm(account.id, confirmed))) throw nothingSetUp();
   await deps.sessions.setProven(session.id, now);
   await revocations.announce(account.id);
@@ -192,7 +197,7 @@ const nothingSetUp = () =>
  */
 export const disableFactor = async (
   deps: FactorDeps,
-  { account, session }: Actor,
+  { account, session, act }: LoggedActor,
   proof: Proof,
   requestId: string,
 ): Promise<void> => {
@@ -200,7 +205,7 @@ export const disableFactor = async (
   if (!(await factors.isEnabled(account.id))) throw nothingSetUp();
   await requireFactor(deps, { account, session }, proof);
   const at = clock.now();
-  const ending = { now: at, except: session.id, reason: 'mfa_disabled' };
+  const ending = { now: at, except: session.id, reason: 'mfa_disabled', act };
   const about = { accountId: account.id, mode: 'live' as const, requestId, at, subject: newId() };
   const data = { by: proof.password === undefined ? 'code' : 'password' };
   const told = [accountEvent('security.mfa_disabled', { ...about, data })];

@@ -1,11 +1,16 @@
 // Changing a password by giving the present one.
+import type { Act } from '../accounts/acts.ts';
 import { requireGoodPassword } from '../accounts/password-policy.ts';
 import type { Passwords } from '../accounts/passwords.ts';
 import { type Account, emailKey } from '../accounts/rules.ts';
 import type { AccountStore } from '../accounts/store.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { fail } from '../kernel/errors.ts';
+import type { Log } from '../kernel/log.ts';
 import type { Revocations } from '../keys/revocations.ts';
+import type { Announcer } from '../messages/announce.ts';
+import { tellNews } from '../messages/news.ts';
+import type { NewsStore } from '../messages/news-store.ts';
 import type { Session } from '../sessions/rules.ts';
 import type { CredentialStore } from './credential-store.ts';
 import { guessSubject, type Throttle } from './throttle.ts';
@@ -16,7 +21,10 @@ export type PasswordDeps = {
   credentials: CredentialStore;
   revocations: Pick<Revocations, 'announce'>;
   throttle: Throttle;
+  news: NewsStore;
+  announcer: Announcer;
   clock: Clock;
+  log: Log;
 };
 
 /**
@@ -24,19 +32,23 @@ export type PasswordDeps = {
  * changed, when `present` is not the account's hash any more.
  */
 export const setPassword = async (
-  { credentials, revocations, clock }: Pick<PasswordDeps, 'credentials' | 'revocations' | 'clock'>,
+  deps: Omit<PasswordDeps, 'accounts' | 'passwords' | 'throttle'>,
   given: {
     accountId: string;
     hash: string;
     present?: string | undefined;
     except: string | undefined;
+    act: Act;
   },
 ): Promise<boolean> => {
+  const { credentials, revocations, clock } = deps;
   const { accountId, ...rest } = given;
   const ending = { now: clock.now(), reason: 'password_changed' };
-  const done = await credentials.replacePassword(accountId, { ...rest, ...ending });
-  if (done) await revocations.announce(accountId);
-  return done;
+  const told = await credentials.replacePassword(accountId, { ...rest, ...ending });
+  if (!told) return false;
+  await revocations.announce(accountId);
+  await tellNews(deps, told);
+  return true;
 };
 
 /**
@@ -52,9 +64,10 @@ export const changePassword = async (
     current: string;
     wanted: string;
     source: string;
+    act: Act;
   },
 ): Promise<void> => {
-  const { account, session, current, wanted, source } = given;
+  const { account, session, current, wanted, source, act } = given;
   await requireGoodPassword('new_password', wanted, account);
   const subject = session ? guessSubject.ofSession(session.id) : guessSubject.ofKeys(account.id);
   let present: string | undefined;
@@ -67,7 +80,7 @@ export const changePassword = async (
     hash = await deps.passwords.hash(wanted);
   });
   // Of two changes at once the one that comes second was proven with a password that is gone.
-  const changed = { accountId: account.id, hash, present, except: session?.id };
+  const changed = { accountId: account.id, hash, present, except: session?.id, act };
   if (!(await setPassword(deps, changed))) throw fail('INVALID_CREDENTIALS');
   await deps.throttle.forget({ email: emailKey(account.email), source });
 };

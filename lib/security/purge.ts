@@ -1,4 +1,6 @@
-// Deleting what is over of accounts' security: ended sessions, expired tokens, unfinished logins, unused sources.
+// Deleting what is over of accounts' security: ended sessions, expired tokens, unfinished logins, unused sources, the log past
+// its 180 days.
+import type { SecurityLogStore } from '../accounts/log-store.ts';
 import { type Chore, repeat } from '../kernel/chore.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { minute } from '../kernel/clock.ts';
@@ -15,6 +17,7 @@ export type PurgeDeps = {
   sessions: Pick<SessionStore, 'purgeEnded' | 'purgeTokens'>;
   challenges: Pick<ChallengeStore, 'purgeChallenges'>;
   sources: Pick<SourceStore, 'purgeSources'>;
+  securityLog: Pick<SecurityLogStore, 'purgeLog'>;
   clock: Clock;
   log: Log;
 };
@@ -33,12 +36,14 @@ export const purgeSecurity = async ({
   sessions,
   challenges,
   sources,
+  securityLog,
   clock,
 }: PurgeDeps): Promise<void> => {
   const now = clock.now();
   await inBatches(sessions.purgeEnded, now);
   await inBatches(sessions.purgeTokens, now);
   await inBatches(challenges.purgeChallenges, now);
+  await inBatches(securityLog.purgeLog, now);
   await inBatches(sources.purgeSources, now);
 };
 

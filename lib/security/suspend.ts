@@ -27,8 +27,10 @@ export type SuspendDeps = {
 export const forceLogout = async (
   { credentials, revocations, clock }: Pick<SuspendDeps, 'credentials' | 'revocations' | 'clock'>,
   accountId: string,
+  requestId: string | null = null,
 ): Promise<number> => {
-  const ended = await credentials.endAll(accountId, { now: clock.now(), reason: 'forced' });
+  const act = { by: 'operator' as const, credentialId: null, ip: null, requestId };
+  const ended = await credentials.endAll(accountId, { now: clock.now(), reason: 'forced' }, act);
   await revocations.announce(accountId);
   return ended;
 };

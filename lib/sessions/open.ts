@@ -6,6 +6,9 @@ import { newId } from '../kernel/ids.ts';
 import type { Log } from '../kernel/log.ts';
 import type { Revocations } from '../keys/revocations.ts';
 import { type ReadLimiter, takeRead } from '../limits/reads.ts';
+import type { Announcer } from '../messages/announce.ts';
+import { tellNews } from '../messages/news.ts';
+import type { NewsStore } from '../messages/news-store.ts';
 import type { FoundRefresh, NewToken, RefreshEffect } from './refresh-store.ts';
 import {
   accessEnd,
@@ -26,6 +29,8 @@ export type SessionDeps = {
   sessions: SessionStore;
   sources: Pick<SourceStore, 'nameOf' | 'isTrusted'>;
   revocations: Pick<Revocations, 'announce'>;
+  news: NewsStore;
+  announcer: Announcer;
   clock: Clock;
   log: Log;
 };
@@ -55,9 +60,10 @@ const opened = (tokens: TokenPair, account: Account): Opened => ({
  * @throws ACCOUNT_SUSPENDED, and what `ground` says when the proof does not stand any more
  */
 export const openSession = async (
-  { sessions, sources, revocations, clock }: Omit<SessionDeps, 'log'>,
+  deps: SessionDeps,
   given: { account: Account; visitor: Visitor; mfa: boolean; ground?: Ground },
 ): Promise<Opened> => {
+  const { sessions, sources, revocations, clock } = deps;
   const { account, visitor, mfa, ground } = given;
   const now = clock.now();
   const pair = newTokenPair();
@@ -80,6 +86,7 @@ export const openSession = async (
   if (inserted.kind === 'suspended') throw fail('ACCOUNT_SUSPENDED');
   if (inserted.kind === 'changed') throw fail(ground?.otherwise ?? 'INVALID_SESSION');
   if (inserted.gone > 0) await revocations.announce(account.id);
+  await tellNews(deps, inserted.told);
   return opened(pair, account);
 };
 
@@ -157,6 +164,8 @@ export const endSession = async (
   deps: Pick<SessionDeps, 'sessions' | 'revocations' | 'clock'>,
   session: Session,
 ): Promise<void> => {
-  await deps.sessions.revoke(session.accountId, session.id, deps.clock.now(), 'logout');
+  await deps.sessions.revoke(session.accountId, session.id, deps.clock.now(), {
+    reason: 'logout',
+  });
   await deps.revocations.announce(session.accountId);
 };

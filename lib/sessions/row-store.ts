@@ -1,5 +1,5 @@
 // Rows of sessions, read together with their account and a token.
-import { accountFromRow } from '../accounts/store.ts';
+import { accountFromRow } from '../accounts/row.ts';
 import { idText } from '../kernel/ids.ts';
 import type { FoundSession, Session } from './rules.ts';
 

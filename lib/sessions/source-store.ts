@@ -13,7 +13,8 @@ export type SourceStore = ReturnType<typeof createSourceStore>;
 
 /**
  * Notes that the owner acted from a source, within a transaction that has locked the account. `loggedIn`: with a
- * session, not only by signing up or resetting the password. Answers whether a login came from there before.
+ * session, not only by signing up or resetting the password. Answers whether the source was known before, by whichever
+ * of these.
  */
 export const rememberSource = async (
   trx: Database,
@@ -32,7 +33,7 @@ export const rememberSource = async (
     .onConflict()
     .merge(columns);
   if (row === undefined) await dropSurplus(trx, own);
-  return knownToLogins;
+  return before;
 };
 
 const dropSurplus = async (trx: Database, own: { account_id: Buffer }): Promise<void> => {

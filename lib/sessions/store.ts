@@ -1,8 +1,12 @@
 // Sessions and their tokens in MySQL.
+import { newEntry, type SecurityEntry, securityEvent } from '../accounts/acts.ts';
 import { advanceEpoch } from '../accounts/epoch-store.ts';
+import { writeSecurityLog } from '../accounts/log-store.ts';
 import { lockAccount, type Standing } from '../accounts/store.ts';
 import { type Database, withLockRetry } from '../infra/mysql.ts';
+import type { EventWire } from '../jobs.ts';
 import { idBytes } from '../kernel/ids.ts';
+import { insertNews } from '../messages/news-store.ts';
 import { createPurge } from './purge-store.ts';
 import { addTokens, createRefresh, type NewToken } from './refresh-store.ts';
 import { foundFromRow, sessionColumns, sessionFromRow } from './row-store.ts';
@@ -18,11 +22,11 @@ type Row = Record<string, unknown>;
 export type Still = (standing: Standing, trx: Database) => boolean | Promise<boolean>;
 
 /**
- * written: and so many others went to make room, and whether no login came from its source before; suspended, changed:
- * nothing was written.
+ * written: and so many others went to make room, with the events that tell of it; suspended, changed: nothing was
+ * written.
  */
 export type Inserted =
-  | { kind: 'written'; gone: number; newSource: boolean }
+  | { kind: 'written'; gone: number; told: EventWire[] }
   | { kind: 'suspended' }
   | { kind: 'changed' };
 
@@ -86,6 +90,22 @@ export const endSessions = async (
   return ended;
 };
 
+/** Writes a login into the security log, and the event of one from a source that was not known; answers the event. */
+const recordLogin = async (
+  trx: Database,
+  session: Session,
+  known: boolean,
+): Promise<EventWire[]> => {
+  const act = { by: 'session', credentialId: session.id, ip: session.ip, requestId: null } as const;
+  const entry = newEntry(session.accountId, act, { action: 'login', subjectId: session.id });
+  await writeSecurityLog(trx, [entry]);
+  if (known) return [];
+  const data = { session_id: session.id, mfa: session.mfa, user_agent: session.userAgent };
+  const event = securityEvent('security.login', entry, { at: session.createdAt, data });
+  await insertNews(trx, [event]);
+  return [event];
+};
+
 const insertAndFind = (db: Database) => ({
   /**
    * Adds a session if `still` holds; of the account's open ones only the `keep` used last stay. `source` is the keyed
@@ -110,7 +130,8 @@ const insertAndFind = (db: Database) => ({
         const gone = await endSurplus(trx, session, keep);
         const account = { id: session.accountId, source };
         const seen = { now: session.createdAt, loggedIn: true };
-        return { kind: 'written', gone, newSource: !(await rememberSource(trx, account, seen)) };
+        const known = await rememberSource(trx, account, seen);
+        return { kind: 'written', gone, told: await recordLogin(trx, session, known) };
       }),
     ),
 
@@ -153,13 +174,14 @@ const change = (db: Database) => ({
     accountId: string,
     id: string,
     now: number,
-    reason: string,
+    { reason, entry }: { reason: string; entry?: SecurityEntry },
   ): Promise<'ended' | 'ended before' | 'missing'> =>
     withLockRetry(async () => {
       const own = { account_id: idBytes(accountId), id: idBytes(id) };
       const ended = await db.transaction(async (trx) => {
         const open = openOf(trx, accountId, now).where({ id: own.id });
         if ((await open.update(ending(now, reason))) === 0) return false;
+        if (entry) await writeSecurityLog(trx, [entry]);
         await advanceEpoch(trx, accountId);
         return true;
       });
@@ -171,11 +193,16 @@ const change = (db: Database) => ({
   revokeAll: (
     accountId: string,
     now: number,
-    { except, reason }: { except?: string | undefined; reason: string },
+    {
+      except,
+      reason,
+      entry,
+    }: { except?: string | undefined; reason: string; entry?: SecurityEntry },
   ): Promise<number> =>
     withLockRetry(() =>
       db.transaction(async (trx) => {
         await lockAccount(trx, accountId);
+        if (entry) await writeSecurityLog(trx, [entry]);
         return endSessions(trx, accountId, { now, except, reason });
       }),
     ),

@@ -51,6 +51,7 @@ const newAccount = ({ password: _, ...given }: Registration): Account => {
     templateLanguage: null,
     mfaEnabledAt: null,
     sharedPaused: false,
+    keysManageAccount: true,
   };
 };
 
@@ -66,7 +67,8 @@ export const createAccount = async (
 ): Promise<Created> => {
   const passwordHash = await passwords.hash(registration.password);
   const account = newAccount(registration);
-  const first = (mode: Mode) => newKey({ accountId: account.id, name: `First ${mode} key`, mode });
+  const first = (mode: Mode) =>
+    newKey({ accountId: account.id, name: `First ${mode} key`, mode, madeByKey: null });
   const [live, test] = [first('live'), first('test')];
   const keys = { live: live.key, test: test.key };
   const inserted = await signups.insert({

@@ -1,4 +1,6 @@
 // Signing up: what a visitor must pass before an account is made, and the one look at its first keys.
+
+import type { Act } from '../accounts/acts.ts';
 import { requireGoodPassword } from '../accounts/password-policy.ts';
 import type { Account } from '../accounts/rules.ts';
 import type { Turnstile } from '../channels/turnstile.ts';
@@ -57,8 +59,9 @@ export const signUp = async (deps: SignUpDeps, command: SignUp): Promise<Account
 export const revealFirstKeys = async (
   { signups, sealer }: Pick<SignUpDeps, 'signups' | 'sealer'>,
   accountId: string,
+  act: Act,
 ): Promise<FirstKeys> => {
-  const sealed = await signups.takeKeys(accountId);
+  const sealed = await signups.takeKeys(accountId, act);
   if (sealed === undefined) throw fail('NOT_FOUND');
   return JSON.parse(sealer.open(sealed, signupKeysContext(accountId))) as FirstKeys;
 };

@@ -1,4 +1,6 @@
 // A new account with its first keys, in one transaction; and the one look at those keys.
+import { type Act, newEntry } from '../accounts/acts.ts';
+import { writeSecurityLog } from '../accounts/log-store.ts';
 import type { Account, SharedGrant } from '../accounts/rules.ts';
 import { createAccountStore } from '../accounts/store.ts';
 import type { Database } from '../infra/mysql.ts';
@@ -40,7 +42,7 @@ export const createSignupStore = (db: Database) => ({
   },
 
   /** The sealed first keys, for the first who asks; undefined ever after. */
-  takeKeys: (accountId: string): Promise<string | undefined> =>
+  takeKeys: (accountId: string, act: Act): Promise<string | undefined> =>
     db.transaction(async (trx) => {
       const id = idBytes(accountId);
       const row = await trx<Record<string, unknown>>('accounts')
@@ -50,6 +52,7 @@ export const createSignupStore = (db: Database) => ({
       const sealed = row?.signup_keys;
       if (typeof sealed !== 'string') return undefined;
       await trx('accounts').where({ id }).update({ signup_keys: null });
+      await writeSecurityLog(trx, [newEntry(accountId, act, { action: 'first_keys_shown' })]);
       return sealed;
     }),
 });

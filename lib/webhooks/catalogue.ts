@@ -1,7 +1,9 @@
 // The event catalogue: every type a webhook can have, when it happens, and what its data holds. The OpenAPI document
 // is made from it, and what the tests receive is checked against that.
+import { actors } from '../accounts/acts.ts';
 import {
   decimal,
+  flag,
   integer,
   list,
   nullable,
@@ -66,6 +68,23 @@ const enrollment = () => ({ phone: phone(), enrollment_id: id() });
 const connection = () => ({ phone_number_id: text(), waba_id: nullable(text()) });
 const plan = (): Schema<string> => oneOf('trial', 'pay_per_success', 'per_message');
 
+/** Who made a change of the account's security, and from where. */
+const actor = () => ({
+  by: oneOf(...actors).description(
+    'session and key: a credential of the account. reset_code: a code for a forgotten password. operator: of the service.',
+  ),
+  credential_id: nullable(id()).description('Id of the session or key; null for the others.'),
+  ip: nullable(text())
+    .description('Address of the call; null: an operator.')
+    .example('203.0.113.7'),
+});
+
+const keyFacts = () => ({
+  key_id: id().description('Id of the key; not a secret.'),
+  name: text().example('Production'),
+  mode: oneOf('live', 'test'),
+});
+
 /** All of them; a type that is announced and not described here does not compile. */
 export const eventCatalogue: Record<PublicEventType, EventKind> = {
   'otp.sent': message('A channel accepted the code. With a fallback there is one per channel.'),
@@ -125,6 +144,41 @@ export const eventCatalogue: Record<PublicEventType, EventKind> = {
   }),
   'security.recovery_codes_low': kind('Few recovery codes of the account are left.', {
     recovery_codes_remaining: integer().min(0),
+  }),
+  'security.key_created': kind('An API key was made, or replaced by rotation.', {
+    ...keyFacts(),
+    made_by_key_id: nullable(id()).description('The key that made it; null: a session did.'),
+    rotated_from_key_id: nullable(id()).description(
+      'The key it replaces; null: it is none’s successor.',
+    ),
+    ...actor(),
+  }),
+  'security.key_revoked': kind('An API key was ended.', {
+    ...keyFacts(),
+    revoked_with_key_id: nullable(id()).description(
+      'The key with which it ended, since that one made it; null: it was ended itself.',
+    ),
+    ...actor(),
+  }),
+  'security.settings_changed': kind(
+    'Settings of the account changed. A webhook address that was replaced hears of it, too.',
+    {
+      settings: list(text())
+        .description('Names of what changed; not the values.')
+        .example(['webhook_url']),
+      ...actor(),
+    },
+  ),
+  'security.password_changed': kind('The password of the account changed.', actor()),
+  'security.phone_changed': kind(
+    'The phone of the account, to which codes for a forgotten password go, changed.',
+    actor(),
+  ),
+  'security.login': kind('Somebody logged in from where no login came from before.', {
+    session_id: id(),
+    mfa: flag().description('Whether a second factor was given.'),
+    user_agent: text().allow('').example('Mozilla/5.0'),
+    ...actor(),
   }),
   'webhook.test': kind('Somebody asked for a test.', {
     message: text().example('This is a test.'),

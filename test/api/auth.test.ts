@@ -5,8 +5,9 @@ import { type Listening, listen } from '../../api/listen.ts';
 import { type ApiApp, createApiApp } from '../../lib/app.ts';
 import { newId } from '../../lib/kernel/ids.ts';
 import { silentLog } from '../../lib/kernel/log.ts';
-import { issueKey, revokeKey } from '../../lib/keys/issue.ts';
+import { createKey, revokeKey } from '../../lib/keys/manage.ts';
 import { keyFacts, keyHash, newKeyText } from '../../lib/keys/rules.ts';
+import { ownerAct } from '../support/acts.ts';
 import { createClient } from '../support/client.ts';
 import { aNumber } from '../support/phones.ts';
 import { type Customer, eventually, type Stack, startStack } from '../support/stack.ts';
@@ -111,7 +112,7 @@ test.serial('a key that has expired is refused, however well it is remembered', 
     const key = newKeyText('live');
     const id = newId();
     const named = {
-      ...{ id, familyId: id },
+      ...{ id, familyId: id, madeByKey: null },
       accountId: customer.accountId,
       name: 'old',
       mode: 'live' as const,
@@ -149,11 +150,12 @@ const heldWithinASecond = async (
 };
 
 test.serial('a revoked key is refused by every process within a second', async (t) => {
-  const { key, record } = await issueKey(stack.api, {
-    ...{ accountId: customer.accountId, name: 'short-lived', mode: 'live' },
+  const { key, record } = await createKey(stack.api, {
+    ...{ accountId: customer.accountId, name: 'short-lived', mode: 'live', act: ownerAct },
   });
   for (const url of doors) t.is(await codeFor(url, `Bearer ${key}`), taken);
-  const named = { accountId: customer.accountId, id: record.id, now: Date.now() };
+  const { accountId } = customer;
+  const named = { accountId, id: record.id, act: ownerAct, keepDescendants: false };
   await revokeKey(stack.api, named);
   t.is(await codeFor(stack.url, `Bearer ${key}`), refused, 'at once where it was revoked');
   await heldWithinASecond(t, key, refused);
@@ -163,7 +165,8 @@ test.serial('a revoked key is refused by every process within a second', async (
 
 test.serial('nobody revokes another account’s key', async (t) => {
   const stranger = await stack.customer();
-  const request = { accountId: stranger.accountId, id: customer.liveKeyId, now: Date.now() };
+  const { accountId } = stranger;
+  const request = { accountId, id: customer.liveKeyId, act: ownerAct, keepDescendants: false };
   await t.throwsAsync(revokeKey(stack.api, request), { message: /no such resource/ });
   t.is(await codeFor(stack.url, `Bearer ${keyOf('live')}`), taken);
 });

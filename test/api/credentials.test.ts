@@ -5,6 +5,7 @@ import type { Auth, CsvRoute, JsonRoute } from '../../api/route.ts';
 import { routes } from '../../api/routes.ts';
 import { newId } from '../../lib/kernel/ids.ts';
 import { openSession } from '../../lib/sessions/open.ts';
+import { endKey } from '../support/acts.ts';
 import { appCode } from '../support/authenticator.ts';
 import { createClient } from '../support/client.ts';
 import { type Stack, startStack } from '../support/stack.ts';
@@ -63,7 +64,7 @@ const makers: Record<Kind, () => Promise<string | undefined>> = {
   'mfa token': mfaToken,
   'revoked key': async () => {
     const { accountId, live, liveKeyId } = await stack.customer();
-    await stack.api.keys.revoke(accountId, liveKeyId, Date.now());
+    await endKey(stack.api.keys, accountId, liveKeyId, Date.now());
     await stack.api.revocations.announce();
     return live.key;
   },

@@ -11,6 +11,7 @@ import { minute } from '../../lib/kernel/clock.ts';
 import { silentLog } from '../../lib/kernel/log.ts';
 import { forceLogout, suspendAccount } from '../../lib/security/suspend.ts';
 import { createEndpoints, type Endpoints } from '../../lib/webhooks/endpoints.ts';
+import { endKey, ownerActs } from '../support/acts.ts';
 import { type Client, createClient } from '../support/client.ts';
 import { createHandClock } from '../support/hand-clock.ts';
 import { testUrl } from '../support/names.ts';
@@ -210,7 +211,7 @@ const settings: Record<string, [(who: Customer) => unknown, (who: Customer) => u
     () => otherApi.platform.guardMode(),
   ],
   'a new secret for webhooks': [
-    ({ accountId }) => rotateWebhookSecret(stack.api, accountId),
+    ({ accountId }) => rotateWebhookSecret(stack.api, accountId, ownerActs),
     async ({ accountId }) => (await endpointsThere().of([accountId])).get(accountId),
   ],
   'a setting given back': [
@@ -254,14 +255,14 @@ test.serial('repeating the end of what has ended tells everybody again', async (
   const who = await stack.customer();
   await remembered(t, who.live);
   // A process that crashed between writing and telling.
-  await stack.api.keys.revoke(who.accountId, who.liveKeyId, clock.now());
+  await endKey(stack.api.keys, who.accountId, who.liveKeyId, clock.now());
   t.is((await who.session.call('DELETE', `/v1/clients/keys/${who.liveKeyId}`)).status, 404);
   await endedWithinASecond(t, who.live, performance.now());
 
   const victim = await stack.sessionOf(who.accountId);
   const id = await idOf(victim);
   await remembered(t, victim);
-  await stack.api.sessions.revoke(who.accountId, id, clock.now(), 'logout');
+  await stack.api.sessions.revoke(who.accountId, id, clock.now(), { reason: 'logout' });
   t.is((await who.session.call('DELETE', `${security}/sessions/${id}`)).status, 404);
   await endedWithinASecond(t, victim, performance.now());
 });

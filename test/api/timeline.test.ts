@@ -1,8 +1,10 @@
 // The timeline of a message over HTTP: every step it took, from the call to the webhooks, whichever way it went.
+
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test from 'ava';
+import { ownerChange } from '../support/acts.ts';
 import { type Customer, eventually, type Stack, startStack } from '../support/stack.ts';
 
 let stack: Stack;
@@ -48,7 +50,7 @@ const told = (steps: readonly Step[]): (string | null)[] =>
 
 const aCustomer = async (): Promise<Customer> => {
   const customer = await stack.customer();
-  await stack.api.accounts.change(customer.accountId, { webhookUrl: hookUrl });
+  await stack.api.accounts.change(customer.accountId, { webhookUrl: hookUrl }, ownerChange);
   await stack.api.ledger.setPlan(customer.accountId, 'trial', 'pay_per_success');
   await stack.api.revocations.announce();
   return customer;

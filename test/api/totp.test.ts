@@ -1,8 +1,10 @@
 // TOTP over HTTP: the state table of the contract in both modes, single use, the lockout, and the log.
+
 import test from 'ava';
 import sinon from 'sinon';
 import { day, minute } from '../../lib/kernel/clock.ts';
 import { demoSecret } from '../../lib/totp/rules.ts';
+import { ownerChange } from '../support/acts.ts';
 import { appCode } from '../support/authenticator.ts';
 import { listenForEvents } from '../support/events.ts';
 import { createHandClock } from '../support/hand-clock.ts';
@@ -117,7 +119,7 @@ test.serial(
   'what enroll answers is what an app needs; the sandbox has one public secret',
   async (t) => {
     const customer = await stack.customer();
-    await stack.api.accounts.change(customer.accountId, { company: 'Acme: Inc' });
+    await stack.api.accounts.change(customer.accountId, { company: 'Acme: Inc' }, ownerChange);
     await stack.api.revocations.announce();
     const { data } = await totpPhone(customer.live).enroll();
     t.regex(String(data.secret), /^[A-Z2-7]{32}$/);

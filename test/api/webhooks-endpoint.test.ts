@@ -1,4 +1,5 @@
 // What becomes of events around an endpoint that changes: set, given up, set again, busy, replayed, and sent once more.
+
 import test from 'ava';
 import fc from 'fast-check';
 import sinon from 'sinon';
@@ -8,6 +9,7 @@ import { idBytes, newId } from '../../lib/kernel/ids.ts';
 import { endpointView, listDeliveries } from '../../lib/webhooks/manage.ts';
 import { purgeOld } from '../../lib/webhooks/purge.ts';
 import { signedHeaders, signingKey } from '../../lib/webhooks/sign.ts';
+import { ownerChange } from '../support/acts.ts';
 import { createHandClock } from '../support/hand-clock.ts';
 import {
   idOf,
@@ -123,7 +125,7 @@ test.serial('two addresses set in the same millisecond are told apart', async (t
   const at = clock.now();
   const changed: number[] = [];
   for (const url of ['https://a.tessera.example/', 'https://b.tessera.example/']) {
-    await stack.api.accounts.change(accountId, { webhookUrl: url });
+    await stack.api.accounts.change(accountId, { webhookUrl: url }, ownerChange);
     await webhooks.enable(accountId, at);
     changed.push((await webhooks.endpoint(accountId))?.changedAt ?? 0);
   }

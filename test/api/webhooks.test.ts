@@ -83,14 +83,16 @@ test.serial('after a rotation both secrets sign, whatever a worker remembers', a
   const customer = await stack.customer();
   await listenAt(customer, receiver.url);
   const epoch = () => stack.worker.revocations.epoch(customer.accountId);
+  // Each rotation is an event of its own.
+  const tests = () => receiver.calls.filter((call) => typeOf(call) === 'webhook.test');
   for (const round of [1, 2, 3]) {
     await customer.live.post('/v1/clients/webhooks/test', undefined);
-    await eventually(t, () => receiver.calls[2 * round - 2]);
+    await eventually(t, () => tests()[2 * round - 2]);
     const known = epoch();
     await customer.live.post('/v1/clients/webhook-secret/rotate', undefined);
     await eventually(t, () => (epoch() !== undefined && epoch() !== known) || undefined);
     await customer.live.post('/v1/clients/webhooks/test', undefined);
-    const call = await eventually(t, () => receiver.calls[2 * round - 1]);
+    const call = await eventually(t, () => tests()[2 * round - 1]);
     const secrets = await signingSecrets(stack.api, customer.accountId);
     t.is(secrets.length, 2);
     t.is(String(call.headers['webhook-signature']).split(' ').length, 2);

@@ -1,4 +1,5 @@
 // The webhook receiver: takes what Tessera sends once each, and nothing else.
+
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -6,6 +7,7 @@ import test from 'ava';
 import { Webhook } from 'standardwebhooks';
 import { createReceiver, type TesseraEvent } from '../../examples/webhook-receiver/receiver.ts';
 import { signingSecrets } from '../../lib/accounts/webhook-secret.ts';
+import { ownerChange } from '../support/acts.ts';
 import { serveExample } from '../support/run-example.ts';
 import { type Customer, eventually, type Stack, startStack } from '../support/stack.ts';
 
@@ -18,7 +20,7 @@ test.after.always(() => stack?.close());
 
 /** Points an account at a receiver, past the https rule that a receiver on loopback cannot keep. */
 const listenAt = async ({ accountId }: Customer, url: string): Promise<void> => {
-  await stack.api.accounts.change(accountId, { webhookUrl: url });
+  await stack.api.accounts.change(accountId, { webhookUrl: url }, ownerChange);
   await stack.api.webhooks.enable(accountId, Date.now());
   await stack.api.revocations.announce();
 };

@@ -3,7 +3,8 @@
 import { createApiApp } from '../../lib/app.ts';
 import { loadConfig } from '../../lib/kernel/config.ts';
 import { silentLog } from '../../lib/kernel/log.ts';
-import { revokeKey } from '../../lib/keys/issue.ts';
+import { revokeKey } from '../../lib/keys/manage.ts';
+import { ownerAct } from './acts.ts';
 
 const [, , environment = '{}', accountId = '', id = ''] = process.argv;
 const app = await createApiApp({
@@ -17,4 +18,4 @@ const revocations = {
     process.kill(process.pid, 'SIGKILL');
   },
 };
-await revokeKey({ keys: app.keys, revocations }, { accountId, id, now: Date.now() });
+await revokeKey({ ...app, revocations }, { accountId, id, act: ownerAct, keepDescendants: false });

@@ -1,10 +1,12 @@
 // Receivers of webhooks for tests, and pointing accounts at them.
+
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { signingSecrets } from '../../lib/accounts/webhook-secret.ts';
 import type { Clock } from '../../lib/kernel/clock.ts';
+import { ownerChange } from './acts.ts';
 import type { Client } from './client.ts';
 import { checkEvent } from './contract.ts';
 import type { HandClock } from './hand-clock.ts';
@@ -108,7 +110,9 @@ export const listenAt = async (
   const read = () => signingSecrets(api, accountId);
   const owner = { secrets: await read(), read, clock: api.clock };
   owners.set(url, [...(owners.get(url) ?? []), owner]);
-  await api.accounts.change(accountId, { webhookUrl: url });
+  const told = await api.accounts.change(accountId, { webhookUrl: url }, ownerChange);
+  // Tests of deliveries count what they make happen by themselves.
+  for (const { id } of told ?? []) await api.news.strike(id);
   await api.webhooks.enable(accountId, clock.now());
 };
 

@@ -72,6 +72,9 @@ export type StackOptions = {
   cuttable?: boolean;
 };
 
+/** Where the sessions of customers are opened. */
+const source = 'tests';
+
 // Of every customer: hashing it for each of a thousand takes a minute. Signing up by the API hashes as always.
 const password = 'a long enough password';
 const passwordHash =
@@ -132,7 +135,7 @@ export const startStack = async (name: string, options: StackOptions = {}): Prom
   const sessionOf: Stack['sessionOf'] = async (accountId) => {
     const account = await api.accounts.find(accountId);
     if (!account) throw new Error('no account');
-    const visitor = { ip: '127.0.0.1', userAgent: 'tests', source: 'tests' };
+    const visitor = { ip: '127.0.0.1', userAgent: 'tests', source };
     const { tokens } = await openSession(api, { account, visitor, mfa: false });
     return createClient(url, tokens.access);
   };
@@ -145,6 +148,8 @@ export const startStack = async (name: string, options: StackOptions = {}): Prom
       { ...api, passwords },
       { email, password, ...registration },
     );
+    // As signing up does: the first login is then from nowhere new.
+    await api.sources.remember(account.id, source, clock.now());
     if (money > 0) await fund(api.poster, account.id, money);
     return {
       accountId: account.id,
