@@ -8,10 +8,11 @@ import { stateFolder } from '../../docker/local/session.ts';
 import type { Attack, RunningStack } from './attack.ts';
 import { freeSends } from './free-sends.ts';
 import { halfReadRequests } from './half-read-requests.ts';
+import { leakedKey } from './leaked-key.ts';
 import { chooseAttacks, exitCodeOf, runAttacks, tableOf } from './run.ts';
 
 /** Every attack, in the order in which they run. */
-const attacks: readonly Attack[] = [halfReadRequests, freeSends];
+const attacks: readonly Attack[] = [halfReadRequests, freeSends, leakedKey];
 
 const help = `npm run test:attacks -- [options]
 
