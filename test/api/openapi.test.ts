@@ -226,6 +226,7 @@ const ours: Record<string, number> = {
   ...{
     TURNSTILE_REQUIRED: 403,
     REAUTH_REQUIRED: 403,
+    KEY_MANAGEMENT_DISABLED: 403,
     EMAIL_TAKEN: 409,
     IDEMPOTENCY_KEY_REUSED: 422,
   },
