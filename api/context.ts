@@ -23,6 +23,8 @@ export type RequestState = {
   /** What it says about the message; the phone is masked there. */
   messageId: string | undefined;
   phone: string | undefined;
+  /** Who tries to get in without a credential; only keyed hashes of both are written. */
+  login?: { email: string; source: string } | undefined;
   /** The jobs that a provider's call became: they may carry another call's request id. */
   jobs?: readonly string[] | undefined;
 };

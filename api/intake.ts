@@ -36,7 +36,7 @@ export const createIntake = (
   log: Log,
 ): Intake => {
   const refused = createRefusals(metrics, log, () => performance.now());
-  const proxied = config.trustedProxies > 0;
+  const proxied = (config.trustedProxies ?? 0) > 0;
   const connections = createConnections(
     {
       max: config.maxConnections,

@@ -2,6 +2,7 @@
 import { Readable } from 'node:stream';
 import Router from '@koa/router';
 import type { Lobby } from '../lib/accounts/lobby.ts';
+import { emailKey } from '../lib/accounts/rules.ts';
 import type { ApiApp } from '../lib/app.ts';
 import { fail, ServiceError } from '../lib/kernel/errors.ts';
 import { describeError } from '../lib/kernel/redact.ts';
@@ -57,9 +58,11 @@ const noteRefusal = (app: ApiApp, ctx: Context, error: unknown): void => {
 };
 
 /** What a body or an answer names, for the log line. */
-const noteSubject = ({ state }: Context, named: unknown): void => {
-  const { phone, message_id: messageId } = (named ?? {}) as Record<string, unknown>;
+const noteSubject = ({ state, ip }: Context, named: unknown): void => {
+  const { phone, email, message_id: messageId } = (named ?? {}) as Record<string, unknown>;
   if (typeof phone === 'string') state.phone = phone;
+  if (typeof email === 'string' && state.accountId === undefined)
+    state.login = { email: emailKey(email), source: sourceKeyOf(ip) };
   if (typeof messageId === 'string') state.messageId = messageId;
 };
 

@@ -5,6 +5,7 @@ import { fail } from '../lib/kernel/errors.ts';
 import type { Bodies } from './bodies.ts';
 import { type RequestState, requestContext } from './context.ts';
 import type { Context } from './envelope.ts';
+import { watchForwarded } from './forwarded.ts';
 import type { Trust } from './intake.ts';
 import { createMethodsAt, type MethodsAt } from './methods.ts';
 import { mount, sendRaw } from './mount.ts';
@@ -49,9 +50,14 @@ export const createServer = (
   app: ApiApp,
   { routes, serveDocs, bodies, trust }: Serving,
 ): Koa<RequestState> => {
-  const koa = new Koa<RequestState>({ proxy: app.config.trustedProxies > 0 });
-  koa.maxIpsCount = app.config.trustedProxies;
+  const koa = new Koa<RequestState>({ proxy: (app.config.trustedProxies ?? 0) > 0 });
+  koa.maxIpsCount = app.config.trustedProxies ?? 0;
   koa.silent = true;
+  const forwarded = watchForwarded(app);
+  koa.use((ctx, next) => {
+    forwarded(ctx.headers['x-forwarded-for']);
+    return next();
+  });
   koa.use(requestContext(app));
   koa.use(docsPages(app, serveDocs));
   const methods = createMethodsAt(routes);

@@ -94,18 +94,22 @@ const openMoney = (
   };
 };
 
-/** `requests` that are not answered yet; `stopping` once the process was told to end. */
-export type Activity = { requests: number; stopping: boolean };
+/**
+ * `requests` that are not answered yet; `stopping` once the process was told to end; `forwardedIgnored` once a request
+ * came with X-Forwarded-For while TRUSTED_PROXIES was not set.
+ */
+export type Activity = { requests: number; stopping: boolean; forwardedIgnored: boolean };
 
 /** The heart that reports what the process counts. */
 const openPulse = ({ db, redis, broker, metrics }: Infra, options: Required<AppOptions>) => {
   const { config, clock, log, processName: name } = options;
   const pulses = createPulseStore({ db, redis, prefix: config.keyPrefix });
-  const activity: Activity = { requests: 0, stopping: false };
+  const activity: Activity = { requests: 0, stopping: false, forwardedIgnored: false };
   const heart = createHeart({
     ...{ name, version, pulses, broker, redis, clock, log },
     registry: metrics.registry,
     requests: () => activity.requests,
+    forwardedIgnored: () => activity.forwardedIgnored,
     alive: createAliveFile(config.heartbeatFile, log),
   });
   watchEngines({ ...{ broker, redis, db }, registry: metrics.registry, vitals: heart.vitals });

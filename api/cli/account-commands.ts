@@ -55,6 +55,27 @@ const account: Command = {
   run: async ({ client, words: [id = ''] }) => shown(await client.get(pathTo`/accounts/${id}`)),
 };
 
+const logNames: Command = {
+  name: 'log-names',
+  usage: 'E-MAIL [ADDRESS]',
+  about: 'The hashes under which an e-mail address and an IP address stand in the log of logins.',
+  least: 1,
+  run: async ({ client, words: [email = '', address] }) => {
+    const data = await client.post(
+      '/log-names',
+      address === undefined ? { email } : { email, address },
+    );
+    const { email_hash, source_hash } = data as Row;
+    return {
+      data,
+      text: facts([
+        ['email_hash', email_hash],
+        ['source_hash', source_hash ?? '(no address given)'],
+      ]),
+    };
+  },
+};
+
 const suspend: Command = {
   name: 'suspend',
   usage: 'ID --reason …',
@@ -201,7 +222,7 @@ const claim: Command = {
 };
 
 export const accountCommands: readonly Command[] = [
-  ...[accounts, account, suspend, reinstate],
+  ...[accounts, account, logNames, suspend, reinstate],
   booking('credit', 'deposit', 'Books a payment that was received.'),
   booking('adjust', 'adjust', 'Books a correction, up or down.'),
   ...[payments, claim, price, sharedNumber, capacity, review],

@@ -5,7 +5,7 @@ import { code, join, table } from './page.ts';
 /** Headings of the table and which settings stand under each; a test finds those that are under none. */
 export const settingGroups: Record<string, RegExp> = {
   'The process':
-    /^(HOST|PORT|LOG_.*|TRUSTED_PROXIES|SHUTDOWN_SECONDS|TESSERA_.*|OPS_.*|METRICS_.*|OTEL_.*|TRACE.*|HEARTBEAT.*|PROCESS.*)$/,
+    /^(HOST|PORT|LOG_.*|TRUSTED_PROXIES|PUBLIC_URL|SHUTDOWN_SECONDS|TESSERA_.*|OPS_.*|METRICS_.*|OTEL_.*|TRACE.*|HEARTBEAT.*|PROCESS.*)$/,
   'Connections and bodies':
     /^(MAX_CONNECTIONS|MAX_BODIES|BODY_MEMORY_|HEADERS_TIMEOUT_|REQUEST_TIMEOUT_)/,
   'The engines': /^(MYSQL_|REDIS_|AMQP_|RABBITMQ_|KEY_PREFIX|PUBLISH_)/,

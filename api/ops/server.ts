@@ -89,7 +89,7 @@ export const createOpsServer = (
   trust: Trust,
 ): Koa<RequestState> => {
   // Whether TLS ended at a proxy, and under which name, is believed as the API believes addresses.
-  const koa = new Koa<RequestState>({ proxy: app.config.trustedProxies > 0 });
+  const koa = new Koa<RequestState>({ proxy: (app.config.trustedProxies ?? 0) > 0 });
   koa.silent = true;
   const { clock, log, logouts } = app;
   const auth = { token: app.config.opsToken, clock, log, logouts, bodies, trust };

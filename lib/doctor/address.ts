@@ -23,10 +23,13 @@ const examineOne = async (http: Http, origin: string): Promise<Finding> => {
 
 /** The API speaks HTTP alone, so where the address is https somebody stands in front. */
 const judgeProxies = (origins: readonly string[], { trustedProxies }: Config): Finding[] => {
-  if (trustedProxies > 0 || !origins.some((origin) => origin.startsWith('https:'))) return [];
+  // An operator who says 0 knows of the proxy, or that none adds to the header.
+  if (trustedProxies !== undefined || !origins.some((origin) => origin.startsWith('https:')))
+    return [];
   const text =
-    'The public address is https, so a proxy stands in front, but TRUSTED_PROXIES is 0: all callers count as one address, and share its limits.';
-  const advice = 'Set TRUSTED_PROXIES to how many proxies add to X-Forwarded-For.';
+    'The public address is https, so a proxy stands in front, but TRUSTED_PROXIES is not set: all callers count as one address, and share its limits.';
+  const advice =
+    'Set TRUSTED_PROXIES to how many proxies add to X-Forwarded-For; 0 when none does.';
   return [onSettings.warning('settings.proxies', text, advice)];
 };
 
@@ -36,7 +39,8 @@ export const examineAddresses = async (
   config: Config,
   called: readonly (string | undefined)[],
 ): Promise<Finding[]> => {
-  const origins = [...new Set(called.flatMap((url) => URL.parse(url ?? '')?.origin ?? []))];
+  const known = [...called, config.publicUrl || undefined];
+  const origins = [...new Set(known.flatMap((url) => URL.parse(url ?? '')?.origin ?? []))];
   if (origins.length === 0) {
     const text = 'No provider could be asked for our public address, so it was not looked at.';
     return [onWebhooks.ok('inbound.unknown', text)];

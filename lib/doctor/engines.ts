@@ -10,6 +10,8 @@ import type { Clock } from '../kernel/clock.ts';
 import { hour } from '../kernel/clock.ts';
 import type { Config } from '../kernel/config.ts';
 import { silentLog } from '../kernel/log.ts';
+import type { SeenPulse } from '../pulse/rules.ts';
+import { createPulseReader } from '../pulse/store.ts';
 import { explainAway } from './away.ts';
 import {
   type Finding,
@@ -24,6 +26,7 @@ import { createDoctorStore, type DoctorStore } from './store.ts';
 
 const { ok, warning, error } = findingsOf('Engines');
 const webhooks = findingsOf('Webhooks');
+const settingsFindings = findingsOf('Settings');
 
 const patienceMs = 5_000;
 
@@ -106,6 +109,17 @@ const redisTime = async (redis: RedisClient): Promise<number> => {
   return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
 };
 
+/** What the running processes saw of a proxy that the settings do not know. */
+const judgeForwarded = (pulses: readonly SeenPulse[]): Finding[] =>
+  pulses
+    .filter(({ state, forwardedIgnored }) => state === 'alive' && forwardedIgnored)
+    .map(({ id }) => {
+      const text = `${id} gets requests with X-Forwarded-For, but TRUSTED_PROXIES is not set: all callers count as one address, and share its limits.`;
+      const advice =
+        'Set TRUSTED_PROXIES to how many proxies add to X-Forwarded-For; 0 when none does.';
+      return settingsFindings.warning('settings.forwarded', text, advice);
+    });
+
 /** Redis, its version and settings, and its clock; of a Cluster one node. */
 export const examineRedis = async (config: Config, clock: Clock): Promise<Finding[]> => {
   const redis = createRedis({ url: config.redisUrl, log: silentLog, name: 'doctor' });
@@ -118,6 +132,7 @@ export const examineRedis = async (config: Config, clock: Clock): Promise<Findin
     return [
       ...judgeRedis(await redis.info()),
       await skewOf('Redis', clock, () => redisTime(redis)),
+      ...judgeForwarded(await createPulseReader(redis, config.keyPrefix).readPulses()),
     ];
   } catch (problem) {
     const away = { engine: 'Redis', variable: 'REDIS_URL', url: config.redisUrl } as const;

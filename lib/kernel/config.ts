@@ -8,7 +8,7 @@ import { openHosts, openToEveryAccount } from './open-hosts.ts';
 import { opsSettings } from './ops-settings.ts';
 import { providerSettings } from './provider-settings.ts';
 import { redact } from './redact.ts';
-import { type Infer, integer, oneOf, text } from './schema.ts';
+import { type Infer, integer, oneOf, type Schema, text } from './schema.ts';
 import {
   commaList,
   milliseconds,
@@ -35,8 +35,17 @@ export const settings = {
   ),
   trustedProxies: setting(
     'TRUSTED_PROXIES',
-    integer().min(0).max(10).default(0),
-    'How many proxies stand in front; only that many entries of X-Forwarded-For are believed, and any at all lets the ops listener believe X-Forwarded-Proto and X-Forwarded-Host.',
+    integer().min(0).max(10).optional() as Schema<number | undefined>,
+    'How many proxies stand in front (0: none); must be set where PUBLIC_URL is https. Only that many entries of X-Forwarded-For are believed, and any at all lets the ops listener believe X-Forwarded-Proto and X-Forwarded-Host.',
+  ),
+
+  publicUrl: setting(
+    'PUBLIC_URL',
+    text()
+      .uri({ scheme: ['http', 'https'] })
+      .allow('')
+      .default(''),
+    'Address under which customers reach the public API: https://api.example.com. Empty: not told.',
   ),
 
   mysqlUrl: secret(
@@ -243,6 +252,14 @@ const messages: Joi.LanguageMessages = {
   'string.pattern.name': 'must be {{#name}}',
 };
 
+/** The API speaks HTTP alone, so where its address is https a proxy stands in front, and its callers' addresses are told by it. */
+const proxyMismatches = ({ publicUrl, trustedProxies }: Partial<Config>): string[] =>
+  publicUrl?.startsWith('https:') && trustedProxies === undefined
+    ? [
+        'TRUSTED_PROXIES must be set where PUBLIC_URL is https: to the number of proxies that add to X-Forwarded-For, or to 0 when none does. Unset, all callers would count as one address',
+      ]
+    : [];
+
 /** What is wrong though each setting by itself is sound. */
 const mismatches = (values: Partial<Config>): string[] => {
   const { webhookAllowedHosts: hosts, whatsappBaseUrl = '' } = values;
@@ -301,6 +318,7 @@ export const loadConfig = (env: Environment): Config => {
     if (error && !isTold) mistakes.push(describeMistake(variable, error.message.trim()));
     return [name, value];
   });
+  mistakes.push(...proxyMismatches(Object.fromEntries(values)));
   mistakes.push(...mismatches(Object.fromEntries(values)));
   if (mistakes.length > 0) {
     throw new ConfigError(`The settings are not usable:\n  ${mistakes.join('\n  ')}`);

@@ -14,6 +14,8 @@ export type RecipientKeys = {
    * recipient with two adds a colon and 8 digits: its codes are its own, its limits are not (`personOf`).
    */
   ofRecipient(accountId: string, mode: string, phone: string): string;
+  /** 32 hex digits for the e-mail address of somebody who logs in, or for the source (api/source.ts) of the call. */
+  ofLogin(what: 'email' | 'source', text: string): string;
   /** 32 hex digits for one account's block of numbers (an E.164 number without its last four digits). */
   ofPrefix(accountId: string, prefix: string): string;
 };
@@ -32,6 +34,7 @@ export const createRecipientKeys = (pepper: NamedKey): RecipientKeys => {
       if (canonical === phone) return person;
       return `${person}:${ofText(`${accountId}\n${mode}\n${phone}`).slice(0, variantLength)}`;
     },
+    ofLogin: (what, text) => hmacHex(pepper.key, `login\n${what}\n${text}`).slice(0, keyLength),
     ofPrefix: (accountId, prefix) => ofText(`${accountId}\nprefix\n${prefix}`),
   };
 };

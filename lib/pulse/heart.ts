@@ -29,6 +29,8 @@ export type HeartDeps = {
   redis: Pick<RedisClient, 'isReady'>;
   /** Requests that are not answered yet. */
   requests(): number;
+  /** Whether X-Forwarded-For was seen and ignored since the process started. */
+  forwardedIgnored(): boolean;
   alive: AliveFile;
   clock: Clock;
   log: Log;
@@ -133,6 +135,7 @@ export const createHeart = (deps: HeartDeps): Heart => {
         ...{ redis: redis.isReady(), rabbitmq: broker.ready() },
         mysql: vitals.mysqlConnected,
       },
+      forwardedIgnored: deps.forwardedIgnored(),
       doing: { requests: vitals.requests, jobs: broker.inHand(), handled: broker.handled() },
       metrics: (await registry.getMetricsAsJSON()) as unknown as MetricJson[],
     };

@@ -22,6 +22,8 @@ export type RequestLine = {
   mode: string | undefined;
   messageId: string | undefined;
   phone: string | undefined;
+  /** Who tries to get in: the e-mail address as it is compared, and the opaque name of where the call comes from. */
+  login?: { email: string; source: string } | undefined;
   /** The jobs that a provider's call became, as their own lines name them. */
   jobs?: readonly string[] | undefined;
 };
@@ -50,12 +52,19 @@ export const isKept = (
 
 const hashShown = 12;
 
+/** How an e-mail address or a source stands in the lines of logins. */
+export const loginHash = (
+  recipients: Pick<RecipientKeys, 'ofLogin'>,
+  what: 'email' | 'source',
+  text: string,
+): string => recipients.ofLogin(what, text).slice(0, hashShown);
+
 const aboutOf = new Map(jobs.map(({ name, about }) => [name, about]));
 
 /** The lines of a process. Phones are masked, and hashed so that lines about one can be found. */
 export const createLines = (deps: {
   log: Log;
-  recipients: Pick<RecipientKeys, 'ofPhone'>;
+  recipients: Pick<RecipientKeys, 'ofPhone' | 'ofLogin'>;
   /** Share of the successes that are written, 0 to 1. */
   share: number;
   slowMs: number;
@@ -71,6 +80,12 @@ export const createLines = (deps: {
           recipient_hash: recipients.ofPhone(phone).slice(0, hashShown),
         };
 
+  const loginOf = (login: RequestLine['login']) =>
+    login && {
+      email_hash: loginHash(recipients, 'email', login.email),
+      source_hash: loginHash(recipients, 'source', login.source),
+    };
+
   return {
     request: (line) => {
       const { requestId, error, ms, phone } = line;
@@ -81,7 +96,9 @@ export const createLines = (deps: {
           ...{ method: line.method, route: line.route, status: line.status, error },
           ...{ account_id: line.accountId, key_id: line.keyId, mode: line.mode },
           ...{ message_id: line.messageId, jobs: line.jobs },
-          ...{ ...recipientOf(phone), ms: rounded(ms) },
+          ...recipientOf(phone),
+          ...loginOf(line.login),
+          ms: rounded(ms),
         },
         'request',
       );

@@ -47,6 +47,8 @@ export type Pulse = {
   connected: { redis: boolean; rabbitmq: boolean; mysql: boolean };
   doing: Doing;
   clockOffsets: ClockOffsets;
+  /** Requests came with X-Forwarded-For, which is not believed because TRUSTED_PROXIES is not set. */
+  forwardedIgnored?: boolean;
   metrics: MetricJson[];
 };
 

@@ -50,15 +50,14 @@ const read = (text: string): Pulse | undefined => {
 const scored = (flat: readonly string[]): { id: string; heardAt: number }[] =>
   flat.flatMap((id, index) => (index % 2 === 0 ? [{ id, heardAt: Number(flat[index + 1]) }] : []));
 
-export const createPulseStore = (deps: {
-  db: Database;
-  redis: RedisClient;
-  prefix: string;
-}): PulseStore => {
-  const { db, redis, prefix } = deps;
-  const index = `${prefix}{pulse}`;
-  const keyOf = (id: string): string => `${index}:${id}`;
-  const beat = defineScript<string>(redis, { name: 'pulseBeat', lua: beatLua, keys: 2 });
+const indexOf = (prefix: string): string => `${prefix}{pulse}`;
+const keyOf = (prefix: string, id: string): string => `${indexOf(prefix)}:${id}`;
+
+/** Reads heartbeats; writes none. */
+export const createPulseReader = (
+  redis: RedisClient,
+  prefix: string,
+): Pick<PulseStore, 'readPulses'> => {
   const readAll = defineScript<[string, string[]]>(redis, {
     name: 'pulseRead',
     lua: readLua,
@@ -66,23 +65,37 @@ export const createPulseStore = (deps: {
   });
 
   return {
-    beat: async (pulse) =>
-      Number(await beat([keyOf(pulse.id), index], ['', write(pulse), pulse.id, shownMs])),
-    leave: async (id) => {
-      await redis.zrem(index, id);
-      await redis.del(keyOf(id));
-    },
     readPulses: async () => {
-      const [now, flat] = await readAll([index], ['', shownMs]);
+      const [now, flat] = await readAll([indexOf(prefix)], ['', shownMs]);
       const found = await Promise.all(
         scored(flat).map(async ({ id, heardAt }) => {
-          const text = await redis.get(keyOf(id));
+          const text = await redis.get(keyOf(prefix, id));
           const pulse = text === null ? undefined : read(text);
           return pulse ? [judge(pulse, heardAt, Number(now))] : [];
         }),
       );
       return found.flat().sort((a, b) => (a.id < b.id ? -1 : 1));
     },
+  };
+};
+
+export const createPulseStore = (deps: {
+  db: Database;
+  redis: RedisClient;
+  prefix: string;
+}): PulseStore => {
+  const { db, redis, prefix } = deps;
+  const index = indexOf(prefix);
+  const beat = defineScript<string>(redis, { name: 'pulseBeat', lua: beatLua, keys: 2 });
+
+  return {
+    beat: async (pulse) =>
+      Number(await beat([keyOf(prefix, pulse.id), index], ['', write(pulse), pulse.id, shownMs])),
+    leave: async (id) => {
+      await redis.zrem(index, id);
+      await redis.del(keyOf(prefix, id));
+    },
+    readPulses: createPulseReader(redis, prefix).readPulses,
     mysqlNow: async () => {
       const asked = db.raw('SELECT UNIX_TIMESTAMP(NOW(6)) * 1000 AS now');
       // A connection that keeps silent is thrown away with its question.

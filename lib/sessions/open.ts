@@ -126,7 +126,7 @@ const judge = (
 };
 
 /**
- * A new pair for a refresh token, which is used up by it. A used token ends the session, except the immediate
+ * A new pair for a refresh token, which is used up by it; access tokens that came before the pair end. A used token ends the session, except the immediate
  * predecessor within the grace, once (reference 06 section 5).
  * @throws INVALID_SESSION, ACCOUNT_SUSPENDED, RATE_LIMIT_EXCEEDED
  */
@@ -150,7 +150,11 @@ export const refreshSession = async (
   };
   await sessions.refresh(owner.accountId, hash, { now, decide });
   const reached = verdict as Verdict;
-  if (reached.kind === 'opened') return opened(pair, reached.found.account);
+  if (reached.kind === 'opened') {
+    // The older access token ends everywhere within a second.
+    await revocations.announce(owner.accountId);
+    return opened(pair, reached.found.account);
+  }
   if (reached.kind === 'suspended') throw fail('ACCOUNT_SUSPENDED');
   if (reached.kind === 'reuse') {
     log.warn({ account_id: owner.accountId, session_id: owner.sessionId }, 'refresh token reused');

@@ -86,13 +86,19 @@ const issue = async (
       purge_at: idleEndsAt + endedKeptMs,
       ...(effect.kind === 'fork' ? { forked_at: effect.forkedAt } : {}),
     });
-  // Bounded whatever a client does: access tokens by their life, refresh tokens by their number.
+  // Access tokens of earlier generations end here; refresh tokens stay, to be known when they come again. Bounded
+  // whatever a client does: access tokens by their life, refresh tokens by their number.
   await trx('session_tokens')
     .where({ session_id: id })
     .andWhere((old) =>
-      old.where('expires_at', '<', now).orWhere('generation', '<', generation - generationsKept),
+      old
+        .where('expires_at', '<', now)
+        .orWhere('generation', '<', generation - generationsKept)
+        .orWhere((access) => access.where({ kind: 'access' }).where('generation', '<', generation)),
     )
     .delete();
+  // What processes remember of the older access tokens is void.
+  if (effect.kind === 'rotate') await advanceEpoch(trx, session.accountId);
   await addTokens(trx, { id: session.id, generation }, effect.issue);
 };
 

@@ -218,6 +218,22 @@ test('a session is refreshed and ended through the API', async (t) => {
   t.is((await refresh('rt_nonsense')).error.code, 'INVALID_SESSION');
 });
 
+test('a refresh ends the access tokens that came before it', async (t) => {
+  const { data, session } = await loggedIn();
+  t.is((await session.get('/v1/clients/me')).status, 200, 'it is remembered by now');
+  const refresh = (token: unknown) =>
+    createClient(stack.url, String(token)).post('/v1/clients/session/refresh', undefined);
+  const next = await refresh(data.refresh_token);
+  t.is((await session.get('/v1/clients/me')).error.code, 'INVALID_SESSION');
+  const renewed = createClient(stack.url, String(next.data.session_token));
+  t.is((await renewed.get('/v1/clients/me')).status, 200);
+  // A repeat after a lost answer opens a pair beside the present one, which goes on.
+  const again = await refresh(data.refresh_token);
+  t.is((await renewed.get('/v1/clients/me')).status, 200);
+  const beside = createClient(stack.url, String(again.data.session_token));
+  t.is((await beside.get('/v1/clients/me')).status, 200);
+});
+
 test('a changed password ends the other sessions and keeps the acting one', async (t) => {
   const { email, session } = await loggedIn();
   const other = await from()('login', { email, password });

@@ -9,10 +9,11 @@ import type { Attack, RunningStack } from './attack.ts';
 import { freeSends } from './free-sends.ts';
 import { halfReadRequests } from './half-read-requests.ts';
 import { leakedKey } from './leaked-key.ts';
+import { lockout } from './lockout.ts';
 import { chooseAttacks, exitCodeOf, runAttacks, tableOf } from './run.ts';
 
 /** Every attack, in the order in which they run. */
-const attacks: readonly Attack[] = [halfReadRequests, freeSends, leakedKey];
+const attacks: readonly Attack[] = [halfReadRequests, freeSends, leakedKey, lockout];
 
 const help = `npm run test:attacks -- [options]
 

@@ -97,6 +97,17 @@ for (const [what, variable, change, code] of [
   });
 }
 
+test.serial('a process that ignores X-Forwarded-For for want of a setting is named', async (t) => {
+  const headers = { 'X-Forwarded-For': '203.0.113.7' };
+  await stack.anybody.get('/health', headers);
+  const found = await eventually(t, async () =>
+    (await look()).find(({ code }) => code === 'settings.forwarded'),
+  );
+  t.regex(found.text, /^api@.* gets requests with X-Forwarded-For, but TRUSTED_PROXIES is not set/);
+  stack.api.activity.forwardedIgnored = false;
+  await eventually(t, async () => (await wrong()).length === 0 || undefined);
+});
+
 test.serial('a Redis that asks for a password is told from one that is away', async (t) => {
   const { createServer: listen } = await import('node:net');
   const server = listen((socket) => {

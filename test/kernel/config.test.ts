@@ -149,3 +149,16 @@ test('the example file names every setting with its description and default, and
   const plain = text.replace(/\n# /g, ' ').replace(/\s+/g, ' ');
   for (const { env, about } of Object.values(settings)) t.true(plain.includes(about), env);
 });
+
+test('where the public address is https, TRUSTED_PROXIES must be set, be it to 0', (t) => {
+  const secure = { PUBLIC_URL: 'https://api.example.com' };
+  t.regex(mistakes(secure), /TRUSTED_PROXIES must be set where PUBLIC_URL is https/);
+  for (const count of ['0', '2']) {
+    const given = environment();
+    t.is(loadConfig({ ...given, ...secure, TRUSTED_PROXIES: count }).trustedProxies, Number(count));
+  }
+  t.is(
+    loadConfig({ ...environment(), PUBLIC_URL: 'http://10.0.0.7:8080' }).trustedProxies,
+    undefined,
+  );
+});

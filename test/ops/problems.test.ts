@@ -101,3 +101,17 @@ test('an age that what was kept does not reach back to is told as what it is at 
   const [problem] = problemsOf({ queues: [{ ...retrying, waiting: [{ seconds: 30, ready: 3 }] }] });
   t.is(problem?.text, 'webhook.dispatch: 3 jobs wait for another try.');
 });
+
+test('a process behind a proxy that the settings do not name is told of', (t) => {
+  const process = {
+    ...{ id: 'api@one:7', name: 'api', state: 'alive', silent_ms: 0, event_loop_p99_ms: 1 },
+    ...{ connected: { redis: true, rabbitmq: true }, doing: { jobs: {} } },
+    clock_offsets_ms: { redis: 0, mysql: 0 },
+  };
+  const about = (forwarded_ignored: boolean) =>
+    problemsOf({ checks: engines, processes: [{ ...process, forwarded_ignored }] })
+      .filter(({ text }) => text.includes('TRUSTED_PROXIES'))
+      .map((problem) => [problem.severity, problem.about]);
+  t.deepEqual(about(true), [['warning', 'forwarded api@one:7']]);
+  t.deepEqual(about(false), []);
+});

@@ -33,6 +33,7 @@ const stand = async () => {
         handled: () => ({ 'whatsapp.send': 9, 'whatsapp.status': 0 }),
       },
       requests: () => 7,
+      forwardedIgnored: () => false,
       alive: createAliveFile(file, silentLog),
     });
   const close = async () => {

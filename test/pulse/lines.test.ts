@@ -1,8 +1,9 @@
 // The wide lines of the log: one per request and per job, enough to find what happened, and no secret.
 import test from 'ava';
+import { sourceKeyOf } from '../../api/source.ts';
 import { createLog } from '../../lib/kernel/log.ts';
 import { maskPhone } from '../../lib/kernel/phone.ts';
-import { isKept } from '../../lib/pulse/lines.ts';
+import { isKept, loginHash } from '../../lib/pulse/lines.ts';
 import { eventually, type Stack, startStack } from '../support/stack.ts';
 
 const lines: Record<string, unknown>[] = [];
@@ -90,4 +91,24 @@ test('failures and slow ones are always written, of the rest a share that hangs 
     kept,
     ids.filter((id) => isKept({ ...quick, id }, tenth)),
   );
+});
+
+test('a failed login names keyed hashes of e-mail address and source, and neither in clear', async (t) => {
+  const email = 'Ada.Lovelace@tessera.example';
+  const failed = await stack.anybody.post('/v1/clients/login', { email, password: 'not this one' });
+  const request_id = failed.headers.get('x-request-id');
+  const line = await eventually(t, () => lineOf({ msg: 'request', request_id }));
+  t.like(line, { route: '/v1/clients/login', error: 'INVALID_CREDENTIALS' });
+  const { recipients } = stack.api;
+  t.is(line.email_hash, loginHash(recipients, 'email', 'ada.lovelace@tessera.example'));
+  t.is(line.source_hash, loginHash(recipients, 'source', sourceKeyOf('127.0.0.1')));
+  t.notRegex(JSON.stringify(line), /lovelace|127\.0\.0\.1/i);
+  const other = await stack.anybody.post('/v1/clients/login', {
+    email: 'somebody.else@tessera.example',
+    password: 'not this one',
+  });
+  const id = other.headers.get('x-request-id');
+  const second = await eventually(t, () => lineOf({ msg: 'request', request_id: id }));
+  t.not(second.email_hash, line.email_hash);
+  t.is(second.source_hash, line.source_hash);
 });

@@ -24,6 +24,7 @@ export type SeenProcess = {
   connected: { redis: boolean; rabbitmq: boolean };
   doing: { jobs: Record<string, number> };
   clock_offsets_ms: { redis: number | null; mysql: number | null };
+  forwarded_ignored?: boolean;
 };
 
 /** One job's queues as the listener shows them. */

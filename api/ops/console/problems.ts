@@ -70,6 +70,11 @@ const clockProblem = (process: SeenProcess): Problem[] =>
     return [acting(`clock ${process.id}`, apart >= farApartMs ? 'urgent' : 'warning', text)];
   });
 
+const forwardedProblem = ({ id, forwarded_ignored: ignored }: SeenProcess): Problem[] => {
+  const text = `${id} gets requests with X-Forwarded-For, but TRUSTED_PROXIES is not set: all callers count as one address, and share its limits.`;
+  return ignored ? [acting(`forwarded ${id}`, 'warning', text)] : [];
+};
+
 const ofLiving = (process: SeenProcess): Problem[] => {
   const away = Object.entries(process.connected).filter(([, there]) => !there);
   const late = process.event_loop_p99_ms;
@@ -91,6 +96,7 @@ const ofLiving = (process: SeenProcess): Problem[] => {
         ]
       : []),
     ...clockProblem(process),
+    ...forwardedProblem(process),
   ];
 };
 

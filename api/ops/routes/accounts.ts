@@ -1,4 +1,5 @@
 // Accounts: found, looked at, suspended and taken back, credited, priced, and their requests for capacity.
+import { emailKey } from '../../../lib/accounts/rules.ts';
 import { capacityView, findCapacity, reviewCapacity } from '../../../lib/capacity/request.ts';
 import { fail } from '../../../lib/kernel/errors.ts';
 import { newId } from '../../../lib/kernel/ids.ts';
@@ -17,7 +18,9 @@ import {
 import { accountLine, describeAccount } from '../../../lib/ops/accounts.ts';
 import { type Booked, book } from '../../../lib/ops/booking.ts';
 import type { OpsApp } from '../../../lib/ops-app.ts';
+import { loginHash } from '../../../lib/pulse/lines.ts';
 import { reinstateAccount, suspendAccount } from '../../../lib/security/suspend.ts';
+import { sourceKeyOf } from '../../source.ts';
 import { act } from '../act.ts';
 import { country, idParams, idText, pageQuery, usd } from '../fields.ts';
 import { opsRoute } from '../route.ts';
@@ -47,6 +50,18 @@ export const searchAccounts = opsRoute({
     'Accounts by id, beginning of e-mail address or phone, or part of name or company; changes nothing.',
   body: object({ ...pageQuery, q: withDefault(text().max(254).allow(''), '') }),
   handle: (app, { body: { q, ...part } }) => pageOfAccounts(app, q, part),
+});
+
+export const logNames = opsRoute({
+  ...{ method: 'POST', path: '/ops/api/log-names' },
+  summary:
+    'The keyed hashes (email_hash, source_hash) under which an e-mail address and an IP address stand in the lines of logins; changes nothing.',
+  body: object({ email: optional(text().max(254)), address: optional(text().max(64)) }),
+  handle: async (app, { body: { email, address } }) => ({
+    email_hash: email === undefined ? null : loginHash(app.recipients, 'email', emailKey(email)),
+    source_hash:
+      address === undefined ? null : loginHash(app.recipients, 'source', sourceKeyOf(address)),
+  }),
 });
 
 export const oneAccount = opsRoute({
@@ -212,7 +227,7 @@ export const reviewOne = opsRoute({
 });
 
 export const accountRoutes = [
-  ...[listAccounts, searchAccounts, oneAccount],
+  ...[listAccounts, searchAccounts, logNames, oneAccount],
   ...[suspendOne, reinstateOne, creditOne, priceOne, sharedNumberOne],
   ...[pendingCapacity, reviewOne],
 ];

@@ -43,6 +43,7 @@ const processView = (pulse: Awaited<ReturnType<OpsApp['pulses']['readPulses']>>[
   connected: pulse.connected,
   doing: pulse.doing,
   clock_offsets_ms: pulse.clockOffsets,
+  forwarded_ignored: pulse.forwardedIgnored ?? false,
 });
 
 export const processes = opsRoute({
