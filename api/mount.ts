@@ -133,7 +133,11 @@ const serveRaw = (app: ApiApp, bodies: Bodies, route: RawRoute) => async (ctx: C
     headers: ctx.headers,
     requestId: ctx.state.requestId,
   };
-  const sending = { limit: route.maxBodyBytes, trusted: false, source: () => sourceOf(callerAddress(ctx)) };
+  const sending = {
+    limit: route.maxBodyBytes,
+    trusted: false,
+    source: () => sourceOf(callerAddress(ctx)),
+  };
   const answer =
     route.refuse?.(app, head) ??
     (await bodies.read(ctx.req, sending, (body) => route.handle(app, { ...head, body })));

@@ -50,6 +50,8 @@ const sweepMs = 250;
 /** How long a refused client may take to read its answer before its connection is cut. */
 const lingerMs = 1_000;
 const retrySeconds = 5;
+/** An answer of which nothing was read for so long is broken off. Longer than any answer takes to begin. */
+const unreadMs = 120_000;
 /** Refused connections that are given that time; above it they are closed at once. */
 const maxLingering = 100;
 
@@ -148,6 +150,8 @@ const follow = (
     end();
     request.once('end', begin);
   });
+  // From here on it waits for the client to read: that holds no connection against others.
+  response.once('prefinish', end);
   response.once('close', () => {
     answered = true;
     end();
@@ -185,6 +189,7 @@ export const serve = async (
     },
     onRequest,
   );
+  server.setTimeout(unreadMs);
   const { refuse, isRefused, onClientError } = createRefuse(answering, { arrivalMs, headersMs });
   server.on('connection', (socket) => {
     if (!connections.admit(socket)) {

@@ -29,6 +29,17 @@ const knows = (headers: IncomingHttpHeaders, etag: string): boolean =>
     .split(',')
     .some((known) => known.trim().replace(/^W\//, '') === etag);
 
+/** Files as they were before they were compressed: one buffer for all who ask, however slowly they read. */
+const plain = new WeakMap<Buffer, Buffer>();
+
+const plainOf = (gzip: Buffer): Buffer => {
+  const known = plain.get(gzip);
+  if (known) return known;
+  const made = gunzipSync(gzip);
+  plain.set(gzip, made);
+  return made;
+};
+
 /** The answer with `file` to a request with these headers. */
 export const answerFile = (
   { etag, type, immutable, origin, gzip }: Omit<File, 'url'>,
@@ -46,5 +57,5 @@ export const answerFile = (
   if (status === 200 && knows(headers, etag)) return { status: 304, body: '', headers: shared };
   return takesGzip(headers)
     ? { status, body: gzip, headers: { ...shared, 'Content-Encoding': 'gzip' } }
-    : { status, body: gunzipSync(gzip), headers: shared };
+    : { status, body: plainOf(gzip), headers: shared };
 };

@@ -12,15 +12,20 @@ import { eventually } from '../support/stack.ts';
 
 type Client = { socket: Socket; said(): string; closed(): boolean };
 
+/** More than the system keeps for a client that does not read. */
+const large = Buffer.alloc(64 * 1024 * 1024, 'x');
+
 /** A server that answers `/held` when told to, trusts `/trusted`, and answers everything else at once. */
 const start = async (t: ExecutionContext, limits: ConnectionLimits) => {
   const closed: string[] = [];
   const connections: Connections = createConnections(limits, (limit) => closed.push(limit));
   const waiting: ServerResponse[] = [];
+  const asked: string[] = [];
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
+    asked.push(request.url ?? '');
     if (request.url === '/trusted') connections.trust(request.socket);
     if (request.url === '/held') waiting.push(response);
-    else response.end('done');
+    else response.end(request.url === '/large' ? large : 'done');
   };
   const door = await serve(handle, { port: 0, host: '127.0.0.1', drainMs: 100, connections });
   t.teardown(door.close);
@@ -45,7 +50,7 @@ const start = async (t: ExecutionContext, limits: ConnectionLimits) => {
     }
     return client;
   };
-  return { open, waiting, closed, connections };
+  return { open, waiting, asked, closed, connections };
 };
 
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: here\r\n\r\n`;
@@ -127,4 +132,20 @@ test('a connection whose request was answered before its body came is closed soo
   await eventually(t, () => slow.said() || undefined);
   slow.socket.write(`x${get('/')}`);
   await eventually(t, () => (slow.said().match(/200 OK/g)?.length ?? 0) === 2 || undefined);
+});
+
+test('a client that does not read its answer is closed for a new one', async (t) => {
+  const { open, closed, asked } = await start(t, { max: 2, maxPerSource: undefined });
+  const held = await open(get('/held'));
+  await eventually(t, () => asked.includes('/held') || undefined);
+  const slow = await open();
+  slow.socket.pause();
+  slow.socket.write(get('/large'));
+  await eventually(t, () => asked.includes('/large') || undefined);
+  for (let n = 0; n < 3; n++) t.regex((await open(get('/'))).said(), /^HTTP\/1.1 200/);
+  slow.socket.resume();
+  await eventually(t, () => slow.closed() || undefined);
+  t.true(slow.said().length < large.length);
+  t.false(held.closed());
+  t.deepEqual(closed, Array(3).fill('connections'));
 });

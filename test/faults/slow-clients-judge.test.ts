@@ -28,6 +28,11 @@ const answered = (answers: Record<string, number>) => ({
 
 const plants: readonly (readonly [string, Partial<SlowFindings>, RegExp])[] = [
   ['a process died', { died: ['api'] }, /nothing dies/],
+  [
+    'a send failed without slow clients',
+    { before: { ms: sound.before.ms, failures: [0] } },
+    /carries the sends/,
+  ],
   ['a send failed', { during: { ms: sound.during.ms, failures: [503] } }, /every send/],
   ['no send was made', { during: { ms: [], failures: [] } }, /every send/],
   [
