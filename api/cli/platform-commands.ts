@@ -101,6 +101,18 @@ const platform: Command = {
         ['price elsewhere', (data as Row).default_price],
       ]),
       table(
+        ['HELD', 'ACCOUNT', 'WHY', 'SENT', 'VERIFIED', 'ACCOUNTS', 'TOGETHER', 'UNTIL'],
+        (guard.held ?? []).map((one: Row) => [
+          ...[one.prefix ?? `all of ${one.country}`, one.account_id],
+          ...[one.early ? `${one.reason}, early` : one.reason, one.settled, one.verified],
+          ...[
+            one.together.accounts,
+            `${one.together.settled}, ${one.together.verified}`,
+            one.until,
+          ],
+        ]),
+      ),
+      table(
         ['COUNTRY', 'USD', 'COST'],
         prices.map((one: Row) => [one.country, one.price, one.cost]),
       ),

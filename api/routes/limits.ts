@@ -14,7 +14,8 @@ import {
   text,
 } from '../../lib/kernel/schema.ts';
 import { takeRead } from '../../lib/limits/reads.ts';
-import { mode, nullableTimestamp, timestamp } from '../fields.ts';
+import { holdReasons } from '../../lib/pumping/rules.ts';
+import { mode, nullableTimestamp, timestamp, yesNo } from '../fields.ts';
 import { route } from '../route.ts';
 import { capacityRequest } from './capacity.ts';
 
@@ -157,12 +158,17 @@ const limits = route({
       fraud_guard: object({
         blocked_prefixes: list(
           object({
-            prefix: text().description('Masked.'),
-            ...{ country: text(), since: timestamp(), until: timestamp() },
-            settled: integer().description('Messages it was judged by.'),
+            prefix: nullable(text()).description('Masked; null: the whole country.'),
+            country: text(),
+            reason: oneOf(...holdReasons).description(
+              'unverified: hardly any of your codes there were entered. across_accounts: so it is with yours, and with those of other accounts there. undelivered: codes that you check yourself mostly have no receipt. concentrated: most codes that you check yourself go there.',
+            ),
+            early: yesNo().description('Codes that are open still were counted; it ends sooner.'),
+            ...{ since: timestamp(), until: timestamp() },
+            settled: integer().description('Your messages it was judged by.'),
             verified: integer(),
           }),
-        ).description('Beginnings of numbers that nothing is sent to for a while.'),
+        ).description('Beginnings of numbers, and countries, that nothing is sent to for a while.'),
       }),
     }),
   }),

@@ -8108,11 +8108,18 @@ export type operations = {
                     })[];
                 };
                 fraud_guard: {
-                  /** @description Beginnings of numbers that nothing is sent to for a while. */
-                  blocked_prefixes: {
-                      /** @description Masked. */
-                      prefix: string;
+                  /** @description Beginnings of numbers, and countries, that nothing is sent to for a while. */
+                  blocked_prefixes: ({
+                      /** @description Masked; null: the whole country. */
+                      prefix: string | null;
                       country: string;
+                      /**
+                       * @description unverified: hardly any of your codes there were entered. across_accounts: so it is with yours, and with those of other accounts there. undelivered: codes that you check yourself mostly have no receipt. concentrated: most codes that you check yourself go there.
+                       * @enum {string}
+                       */
+                      reason: "unverified" | "across_accounts" | "undelivered" | "concentrated";
+                      /** @description Codes that are open still were counted; it ends sooner. */
+                      early: boolean;
                       /**
                        * Format: date-time
                        * @description Time in UTC (RFC 3339).
@@ -8123,10 +8130,10 @@ export type operations = {
                        * @description Time in UTC (RFC 3339).
                        */
                       until: string;
-                      /** @description Messages it was judged by. */
+                      /** @description Your messages it was judged by. */
                       settled: number;
                       verified: number;
-                    }[];
+                    })[];
                 };
               };
             };

@@ -176,11 +176,14 @@ const recordOf = async ({ totals, guard, clock }: DocumentDeps, account: Account
   return { tallies: await totals.totals(account.id, asked), held: guard.blocked(account.id) };
 };
 
-const heldView = ({ prefix, country, since, until, settled, verified }: Blocked) => ({
-  ...{ prefix, country, settled, verified },
-  since: new Date(since).toISOString(),
-  until: new Date(until).toISOString(),
-});
+const heldView = (held: Blocked) => {
+  const { prefix, country, reason, early, since, until, settled, verified } = held;
+  return {
+    ...{ prefix, country, reason, early, settled, verified },
+    since: new Date(since).toISOString(),
+    until: new Date(until).toISOString(),
+  };
+};
 
 /** The word of the gate before a send about trial, balance and cap; it looks and holds nothing. */
 const moneyBlocker = async (

@@ -221,7 +221,7 @@ export const settings = {
   fraudGuard: setting(
     'FRAUD_GUARD',
     oneOf('off', 'shadow', 'enforce').default('enforce'),
-    'Holds a prefix of an account when fewer than one in ten of its codes there are verified. shadow: only logs what it would do. The same for all processes.',
+    'Holds a block of numbers or a country of an account when hardly any code there is entered, over all accounts. shadow: only logs what it would do. The same for all processes.',
   ),
   fraudAllowedAccounts: setting(
     'FRAUD_ALLOWED_ACCOUNTS',

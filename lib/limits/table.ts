@@ -41,6 +41,7 @@ export type Dimension =
   | 'recipient'
   | 'recipient_global'
   | 'recipient_prefix'
+  | 'recipient_country'
   | 'credential'
   | 'account'
   | 'source_ip'

@@ -1,13 +1,13 @@
-// Countries of the whole platform: one that hardly converts is told to the operator, nothing is held.
+// Countries of the whole platform: one that hardly converts is told to the operator. Who is held there is decided with the blocks of numbers.
 import { type Clock, second } from '../kernel/clock.ts';
 import type { Log } from '../kernel/log.ts';
-import { isPumped, judgedFrom, type Settled, windowMs } from './rules.ts';
+import { type Evidence, isPumped, judgedFrom, windowMs } from './rules.ts';
 import type { PumpingStore } from './store.ts';
 
 /** A tally reads two dozen keys: a busy country is looked at this often by one process, not with every batch. */
 const lookEveryMs = 10 * second;
 
-export type CountryWatch = { count(messages: readonly Settled[]): Promise<void> };
+export type CountryWatch = { count(messages: readonly Evidence[]): Promise<void> };
 
 /** Counts settled messages by country, and logs one line per country and clock hour while it looks pumped. */
 export const createCountryWatch = (deps: {

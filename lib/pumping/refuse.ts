@@ -1,20 +1,14 @@
-// Refusing sends to a held prefix: the API's side of the guard, a look into memory.
+// Refusing sends to what is held: the API's side of the guard, a look into memory.
 import type { Clock } from '../kernel/clock.ts';
 import { fail } from '../kernel/errors.ts';
 import type { Log } from '../kernel/log.ts';
+import { phoneFacts, reachedAs } from '../kernel/phone.ts';
 import type { RecipientKeys } from '../kernel/recipients.ts';
 import { refusalExtras, refusalOf } from '../limits/answers.ts';
 import type { Mode } from '../messages/rules.ts';
 import type { HeldPrefixes } from './held.ts';
-import {
-  type Allowed,
-  type GuardMode,
-  isAllowed,
-  judgedFrom,
-  prefixOf,
-  windowMs,
-} from './rules.ts';
-import type { HeldPrefix } from './store.ts';
+import { type Allowed, bounds, type GuardMode, isAllowed, prefixOf, windowMs } from './rules.ts';
+import { countryKey, type HeldPrefix } from './store.ts';
 
 export type GuardDeps = {
   held: HeldPrefixes;
@@ -28,10 +22,13 @@ export type GuardDeps = {
   onDecision?: (decision: 'refused' | 'would_refuse') => void;
 };
 
-/** A prefix that an account may not send to; masked. Times are ms. */
+/**
+ * A prefix that an account may not send to; masked, and null for a whole country. The counts are the account's own; what
+ * is known of other accounts is not among them. Times are ms.
+ */
 export type Blocked = Pick<
   HeldPrefix,
-  'prefix' | 'country' | 'since' | 'until' | 'settled' | 'verified'
+  'prefix' | 'country' | 'reason' | 'early' | 'since' | 'until' | 'settled' | 'verified'
 >;
 
 export type PumpingGuard = {
@@ -47,13 +44,14 @@ export type PumpingGuard = {
 };
 
 /** What a refusal says of the guard: it judges this many settled messages of this window. */
-const row = {
-  name: 'pumping',
-  reason: 'fraud_protection',
-  dimension: 'recipient_prefix',
-  limit: judgedFrom.prefix,
-  windowMs,
-} as const;
+const rowOf = ({ prefix }: HeldPrefix) =>
+  ({
+    name: 'pumping',
+    reason: 'fraud_protection',
+    dimension: prefix === null ? 'recipient_country' : 'recipient_prefix',
+    limit: (prefix === null ? bounds.country : bounds.prefix).minimum,
+    windowMs,
+  }) as const;
 
 /** The guard of one API process. In shadow mode it only says what it would have refused. */
 export const createPumpingGuard = (deps: GuardDeps): PumpingGuard => {
@@ -63,14 +61,17 @@ export const createPumpingGuard = (deps: GuardDeps): PumpingGuard => {
     check: (caller, phone) => {
       const ofAccount = held.of(caller.accountId);
       if (ofAccount === undefined || caller.mode !== 'live' || mode() === 'off') return;
-      const prefixKey = recipients.ofPrefix(caller.accountId, prefixOf(phone));
-      const hold = ofAccount.get(prefixKey);
+      const prefixKey = recipients.ofPrefix(caller.accountId, prefixOf(reachedAs(phone)));
+      const ofCountry = countryKey(phoneFacts(phone).country);
       const now = clock.now();
-      if (hold === undefined || hold.until <= now) return;
+      const hold = [ofAccount.get(ofCountry), ofAccount.get(prefixKey)].find(
+        (one) => one !== undefined && one.until > now,
+      );
+      if (hold === undefined) return;
       if (isAllowed(allowed, caller.accountId, phone)) return;
       if (mode() === 'enforce') {
         decided('refused');
-        const refusal = refusalOf(row, hold.until - now, now);
+        const refusal = refusalOf(rowOf(hold), hold.until - now, now);
         throw fail('RATE_LIMIT_EXCEEDED', refusalExtras(refusal));
       }
       decided('would_refuse');

@@ -23,6 +23,8 @@ export type SignUpDeps = CreateDeps & {
   reads: ReadLimiter;
   turnstile: Turnstile | undefined;
   sources: Pick<SourceStore, 'remember'>;
+  /** The guard against pumping counts accounts of one source together. */
+  evidence: { rememberSources(accountId: string, sources: readonly string[]): Promise<void> };
   clock: Clock;
 };
 
@@ -49,6 +51,9 @@ export const signUp = async (deps: SignUpDeps, command: SignUp): Promise<Account
   const { account } = await createAccount(deps, registration, { reveal: true });
   // The account exists either way; the first login remembers its source, too.
   await deps.sources.remember(account.id, source, deps.clock.now()).catch(() => undefined);
+  await deps.evidence
+    .rememberSources(account.id, [source, networkOf(source)])
+    .catch(() => undefined);
   return account;
 };
 

@@ -201,15 +201,23 @@ test.serial('a blocked prefix is named, masked, and only to its account', async 
   const now = Date.now();
   const { accountId } = customer;
   const prefixKey = stack.api.recipients.ofPrefix(accountId, prefixOf(phone));
-  const hold = { level: 1, since: now, until: now + hour, settled: 30, verified: 1 };
+  const hold = {
+    ...{ level: 1, since: now, until: now + hour, settled: 30, verified: 1, spent: now + hour },
+    ...{ reason: 'across_accounts' as const, early: false, accounts: 4 },
+    together: { settled: 123, verified: 1 },
+  };
   const named = { prefix: maskPrefix(prefixOf(phone)), country: 'EG' };
   await stack.api.evidence.publish({ accountId, prefixKey, ...hold, ...named }, now);
   await eventually(t, () => stack.api.guard.blocked(accountId)[0]);
   t.is((await customer.live.send(phone)).error.reason, 'fraud_protection');
   const document = await documentOf(t, customer, []);
   t.like(document.safety_controls.fraud_guard.blocked_prefixes, [
-    { ...named, settled: 30, verified: 1, until: new Date(now + hour).toISOString() },
+    {
+      ...{ ...named, settled: 30, verified: 1, until: new Date(now + hour).toISOString() },
+      ...{ reason: 'across_accounts', early: false },
+    },
   ]);
+  t.false(JSON.stringify(document).includes('123'), 'what others did is not told');
   t.like(document.eligibility, { review: { blocked_prefixes: 1 } });
   t.false(JSON.stringify(document).includes(phone.slice(0, 9)));
   t.deepEqual((await documentOf(t, await payer(), [])).safety_controls.fraud_guard, {

@@ -4,7 +4,7 @@ import { closeRedis, type RedisClient } from '../../lib/infra/redis.ts';
 import { startRedisCluster, type TestCluster } from '../support/redis-cluster.ts';
 import { connectTo, keysUnder } from '../support/redis-server.ts';
 import { ending, endings } from './evidence.ts';
-import { createLane } from './lane.ts';
+import { createLane, recipients } from './lane.ts';
 
 let cluster: TestCluster;
 let redis: RedisClient;
@@ -28,14 +28,19 @@ test('prefixes of many accounts are held and countries told, each account in a s
       await lane.count([ending({ accountId, origin: 'deliver', type: 'otp.verified' })]);
     }),
   );
-  t.deepEqual(
-    (await lane.held()).map(({ accountId }) => accountId).toSorted(),
-    accounts.toSorted(),
-  );
+  const held = await lane.held();
+  for (const whole of [false, true]) {
+    const some = held.filter(({ prefix }) => (prefix === null) === whole);
+    t.deepEqual(some.map(({ accountId }) => accountId).toSorted(), accounts.toSorted());
+  }
   lane.pass(10_000);
   await lane.count([ending({ accountId: 'a20' })]);
   const told = lane.lines.filter(({ fields }) => 'window_seconds' in fields);
   t.is(told.length, 1);
+  const blockKey = `g:${recipients.ofPrefix('', '+1415555')}`;
   const tags = (await keysUnder(redis, 'pumped:')).map((key) => /\{(.*)\}/.exec(key)?.[1] ?? '');
-  t.deepEqual([...new Set(tags)].toSorted(), [...accounts, 'a20', 'c:US', 'held'].toSorted());
+  t.deepEqual(
+    [...new Set(tags)].toSorted(),
+    [...accounts, 'a20', 'c:US', 'g:c:US', blockKey, 'held'].toSorted(),
+  );
 });

@@ -3,7 +3,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import { parseAllowed, windowMs } from '../../lib/pumping/rules.ts';
 import { contentsUnder, openTestRedis, type TestRedis } from '../support/redis-server.ts';
-import { ending, endings, start } from './evidence.ts';
+import { ending, endings, spread, start } from './evidence.ts';
 import { createLane, hour } from './lane.ts';
 
 let server: TestRedis;
@@ -59,9 +59,9 @@ test('the window rolls: what is an hour old is no evidence any more', async (t) 
   t.is((await lane.held())[0]?.settled, 30);
 });
 
-test('delivers of an account that never verifies are not judged, its sends are', async (t) => {
+test('delivers that arrive in many blocks, of an account that never verifies, are not judged, its sends are', async (t) => {
   const lane = createLane(server);
-  await lane.count(endings(200, { origin: 'deliver' }));
+  await lane.count(spread(200, { origin: 'deliver', arrived: true }));
   t.deepEqual(await lane.held(), []);
   await lane.count(endings(30, { origin: 'send' }));
   t.is((await lane.held())[0]?.settled, 30);
@@ -71,7 +71,7 @@ test('delivers are judged once thirty were verified in a day, and no longer when
   const lane = createLane(server);
   const elsewhere = { origin: 'deliver', phone: '+201001234567' } as const;
   await lane.count(endings(29, { ...elsewhere, type: 'otp.verified' }));
-  await lane.count(endings(200, { origin: 'deliver' }));
+  await lane.count(spread(200, { origin: 'deliver', arrived: true }));
   t.deepEqual(await lane.held(), []);
   lane.pass(23 * hour);
   await lane.count([ending({ ...elsewhere, type: 'otp.verified', at: lane.now() })]);
@@ -79,7 +79,7 @@ test('delivers are judged once thirty were verified in a day, and no longer when
   await lane.count(endings(30, { ...later, phone: '+4930123456' }));
   t.is((await lane.held())[0]?.country, 'US');
   lane.pass(2 * hour);
-  await lane.count(endings(200, { ...later, at: lane.now(), phone: '+447700900123' }));
+  await lane.count(spread(200, { ...later, at: lane.now(), arrived: true }));
   t.is((await lane.held()).length, 1);
 });
 

@@ -39,15 +39,8 @@ export const createLane = (
     held: async () => (await store.heldSince(undefined))?.holds ?? [],
     /** What is known of the prefix of `endings`. */
     tally: async (): Promise<Tally> => {
-      // A deliver of an account that does not report adds nothing: it only asks.
-      const probe = {
-        ...{ id: '0190a000-0000-7000-8000-000000000000', accountId: 'a1', country: 'US' },
-        ...{ phone: '+14155550000', origin: 'deliver' as const, verified: false },
-        ...{ at: now, sentAt: now, prefixKey },
-      };
-      const { settled, verified } = (await store.record('a1', [probe], now)).prefixes.get(
-        prefixKey,
-      ) ?? { settled: 0, verified: 0 };
+      const known = await store.look({ accountId: 'a1', prefixKey }, now);
+      const { settled = 0, verified = 0 } = known.scopes.get(prefixKey)?.codes ?? {};
       return { settled, verified };
     },
   };

@@ -15,6 +15,8 @@ import { hour, prefixKey, recipients } from './lane.ts';
 const hold: HeldPrefix = {
   ...{ accountId: 'a1', prefixKey, prefix: '+1415*******', country: 'US' },
   ...{ level: 1, since: start, until: start + hour, settled: 30, verified: 0 },
+  ...{ spent: start + hour, reason: 'unverified', early: false, accounts: 1 },
+  together: { settled: 30, verified: 0 },
 };
 const live = { accountId: 'a1', mode: 'live' } as const;
 const phone = '+14155550123';

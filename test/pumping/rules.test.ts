@@ -2,6 +2,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import {
+  evidenceOf,
   forgetMs,
   type Hold,
   holdMs,
@@ -12,7 +13,6 @@ import {
   nextHold,
   parseAllowed,
   prefixOf,
-  settledBy,
   windowMs,
 } from '../../lib/pumping/rules.ts';
 import { ending, start } from './evidence.ts';
@@ -47,7 +47,13 @@ test('holds in a row last 1, 2, 4, 8, 16 and then 24 hours', (t) => {
 
 test('a day without a hold is forgotten: the next one is a first one', (t) => {
   const first = nextHold(undefined, tally, start);
-  t.deepEqual(first, { ...tally, level: 1, since: start, until: start + hour });
+  t.deepEqual(first, {
+    ...tally,
+    level: 1,
+    since: start,
+    until: start + hour,
+    spent: start + hour,
+  });
   const second = nextHold(first, tally, first.until + forgetMs - 1);
   t.is(second.level, 2);
   t.is(second.until - second.since, 2 * hour);
@@ -75,22 +81,22 @@ test('whatever the history, a hold begins now, is no shorter than the one before
 
 test('verified and expired live messages are evidence; failed ones, the sandbox and what is old are not', (t) => {
   const seen = (course: Parameters<typeof ending>[0]) =>
-    settledBy(ending({ at: start, ...course }), start)?.verified;
-  t.is(seen({ type: 'otp.verified' }), true);
-  t.is(seen({ type: 'otp.expired' }), false);
-  t.is(seen({ type: 'otp.failed' }), undefined);
+    evidenceOf(ending({ at: start, ...course }), start)?.sign;
+  t.is(seen({ type: 'otp.verified' }), 'verified');
+  t.is(seen({ type: 'otp.expired' }), 'expired');
+  t.is(seen({ type: 'otp.failed' }), 'failed', 'takes an open code back');
   t.is(seen({ mode: 'test' }), undefined);
   t.is(seen({ at: start - windowMs }), undefined);
-  t.is(seen({ at: start - windowMs + 1 }), false);
+  t.is(seen({ at: start - windowMs + 1 }), 'expired');
   const linked = { ...ending(), type: 'telegram.linked', message: null };
-  t.is(settledBy(linked, start), undefined);
+  t.is(evidenceOf(linked, start), undefined);
 });
 
 test('a message was sent when a channel took it; when nobody knows, when its id was made', (t) => {
   const event = ending({ at: start, lastedMs: 60_000 });
-  t.is(settledBy(event, start)?.sentAt, start - 60_000);
+  t.is(evidenceOf(event, start)?.sentAt, start - 60_000);
   const unknown = { ...event, data: { ...event.data, accepted_at: null } };
-  const made = settledBy(unknown, start)?.sentAt ?? 0;
+  const made = evidenceOf(unknown, start)?.sentAt ?? 0;
   t.true(Math.abs(made - Date.now()) < 60_000);
 });
 

@@ -30,9 +30,20 @@ const heldOf = async (app: OpsApp) => {
   if (held === null) return null;
   return (held?.holds ?? [])
     .filter(({ until }) => until > now)
-    .map(({ accountId, prefix, country, settled, verified, since, until }) => ({
-      ...{ account_id: accountId, prefix, country, settled, verified },
-      ...{ since: isoOrNull(since), until: isoOrNull(until) },
+    .map((hold) => ({
+      account_id: hold.accountId,
+      /** Null: the whole country. */
+      prefix: hold.prefix,
+      country: hold.country,
+      reason: hold.reason,
+      early: hold.early,
+      settled: hold.settled,
+      verified: hold.verified,
+      /** What the accounts that were judged together did; one account unless the reason is across_accounts. */
+      together: { accounts: hold.accounts, ...hold.together },
+      level: hold.level,
+      since: isoOrNull(hold.since),
+      until: isoOrNull(hold.until),
     }));
 };
 

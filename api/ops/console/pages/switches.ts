@@ -75,6 +75,24 @@ const prices = ({ prices: all, default_price: standard }: Platform): Html =>
         )
   }`;
 
+type Held = NonNullable<Platform['pumping_guard']['held']>[number];
+
+const reasonTexts: Readonly<Record<Held['reason'], string>> = {
+  unverified: 'Hardly any of its codes there were entered.',
+  across_accounts: 'Hardly any code of several accounts there was entered.',
+  undelivered: 'Most of the codes that it checks itself have no receipt.',
+  concentrated: 'Most of the codes that it checks itself go there.',
+};
+
+const whyHeld = ({ reason, early, together }: Held): string => {
+  const { accounts, settled, verified } = together;
+  const others =
+    reason === 'across_accounts'
+      ? ` ${counted(accounts, 'account')}: ${settled} sent, ${verified} verified.`
+      : '';
+  return `${reasonTexts[reason]}${others}${early ? ' Open codes were counted.' : ''}`;
+};
+
 const held = ({ pumping_guard: { held: all } }: Platform): Html => {
   if (all === null) return emptyNote('What is held is not known while Redis is away.');
   return all.length === 0
@@ -82,12 +100,18 @@ const held = ({ pumping_guard: { held: all } }: Platform): Html => {
     : table(
         'Prefixes that are held',
         [
-          { head: 'Prefix', names: true, cell: ({ prefix }) => prefix },
+          {
+            head: 'Prefix',
+            names: true,
+            cell: ({ prefix, country }) => prefix ?? `all of ${country}`,
+          },
+          { head: 'Account', cell: ({ account_id: id }) => id },
+          { head: 'Why', cell: whyHeld },
           { head: 'Sent, verified', cell: ({ settled, verified }) => `${settled}, ${verified}` },
           { head: 'Until', cell: ({ until }) => moment(until) },
         ],
         all,
-        ({ prefix }) => prefix,
+        ({ account_id: id, prefix, country }) => `${id} ${prefix ?? country}`,
       );
 };
 
