@@ -3,6 +3,7 @@ import { createEpochStore } from './accounts/epoch-store.ts';
 import { createFormerAddressStore } from './accounts/former-store.ts';
 import { createSecurityLogStore } from './accounts/log-store.ts';
 import { createAccountStore } from './accounts/store.ts';
+import { createCheckoutStore } from './billing/checkout-store.ts';
 import { createCreditStore } from './billing/credit-store.ts';
 import { createFloorStore } from './billing/floor-store.ts';
 import { createLedgerStore } from './billing/ledger-store.ts';
@@ -120,6 +121,7 @@ export const openStores = (
     ledger: createLedgerStore(db),
     news: createNewsStore(db),
     payers: createPaymentStore(db),
+    checkouts: createCheckoutStore(db),
     credit: createCreditStore(redis, prefix),
     prices,
     platform: createPlatform({ ...{ db, config, revocations, clock, log } }),

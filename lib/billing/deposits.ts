@@ -13,6 +13,7 @@ import type { Clock } from '../kernel/clock.ts';
 import { fail } from '../kernel/errors.ts';
 import { newId } from '../kernel/ids.ts';
 import type { Log } from '../kernel/log.ts';
+import type { CheckoutStore } from './checkout-store.ts';
 import { adjust, deposit } from './credit.ts';
 import type { PaymentStore } from './payment-store.ts';
 import type { Poster } from './post.ts';
@@ -21,11 +22,13 @@ import type { Poster } from './post.ts';
 export const depositBounds = { min: 5, max: 10_000 } as const;
 
 const retrySeconds = 30;
+const microsPerCent = 10_000;
 
 export type DepositDeps = {
   payments: Payments | undefined;
   accounts: Pick<AccountStore, 'find'>;
   payers: PaymentStore;
+  checkouts: CheckoutStore;
   poster: Poster;
   clock: Clock;
   log: Log;
@@ -36,7 +39,7 @@ export type DepositDeps = {
  * @throws SERVICE_UNAVAILABLE when payments are not set up here, or Stripe does not answer
  */
 export const openDeposit = async (
-  { payments }: Pick<DepositDeps, 'payments'>,
+  { payments, checkouts, clock }: Pick<DepositDeps, 'payments' | 'checkouts' | 'clock'>,
   { accountId, amount }: { accountId: string; amount: number },
 ) => {
   const wait = { retry_after_seconds: retrySeconds };
@@ -46,7 +49,11 @@ export const openDeposit = async (
   }
   try {
     const amountCents = Math.round(amount * 100);
-    return await payments.createCheckout({ accountId, amountCents, key: newId() });
+    const checkoutId = newId();
+    const amountMicros = amountCents * microsPerCent;
+    // Written before the customer can pay: a process that dies in between loses no payment.
+    await checkouts.open({ id: checkoutId, accountId, amountMicros, at: clock.now() });
+    return await payments.createCheckout({ accountId, amountCents, checkoutId });
   } catch (error) {
     if (!(error instanceof PaymentsUnavailable)) throw error;
     throw fail('SERVICE_UNAVAILABLE', wait, { cause: error.cause });
@@ -56,7 +63,7 @@ export const openDeposit = async (
 /** What an inbound call of the payment provider was. */
 export type Inbound = 'booked' | 'unclaimed' | 'unusable' | 'ignored' | 'unsigned';
 
-const accountName = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const idForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 type Booking = Pick<DepositDeps, 'payers' | 'poster' | 'clock'>;
 
@@ -95,14 +102,22 @@ const giveBack = async (deps: DepositDeps, { id, intent }: Undone): Promise<Inbo
   return booked > 0 ? 'booked' : 'unclaimed';
 };
 
-/** Keeps the payment and books it; money for nobody we know is kept, and the books show it until it is claimed. */
-const book = async (deps: DepositDeps, { id: name, ...payment }: Payment): Promise<Inbound> => {
-  const { accountId: account, amountMicros, intent } = payment;
-  const owner = accountName.test(account) ? await deps.accounts.find(account) : undefined;
-  const accountId = owner?.id ?? null;
-  await deps.payers.keep({ name, account, accountId, amountMicros, intent, at: deps.clock.now() });
+/** The account whose checkout was paid; null for a payment of anything that this service did not open. */
+const ownerOf = async (deps: DepositDeps, { id, checkoutId }: Payment): Promise<string | null> => {
+  if (checkoutId === null || !idForm.test(checkoutId)) return null;
+  const accountId = await deps.checkouts.accountOf(checkoutId, id);
+  return (accountId && (await deps.accounts.find(accountId))?.id) ?? null;
+};
+
+/** Keeps the payment and books it; any other money is kept, and the books show it until it is claimed. */
+const book = async (deps: DepositDeps, payment: Payment): Promise<Inbound> => {
+  const { id: name, reference, amountMicros, intent } = payment;
+  const accountId = await ownerOf(deps, payment);
+  const at = deps.clock.now();
+  await deps.payers.keep({ name, account: reference, accountId, amountMicros, intent, at });
   if (accountId === null) {
-    deps.log.error({ payment: name, amount_micros: amountMicros }, 'a payment for no account');
+    const fields = { payment: name, amount_micros: amountMicros };
+    deps.log.error(fields, 'a payment that no checkout of ours explains');
     return 'unclaimed';
   }
   await deposit(deps, { name, accountId, amountMicros, note: null });

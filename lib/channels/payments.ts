@@ -3,12 +3,18 @@ import type Stripe from 'stripe';
 
 export type Checkout = { id: string; url: string };
 
-/** Money that arrived: Stripe's name of the checkout and of the transfer behind it, whom it is for, micro-USD. */
+/** Money that arrived: Stripe's name of the checkout and of the transfer behind it, micro-USD. */
 export type Payment = {
   kind: 'payment';
   id: string;
   intent: string | null;
-  accountId: string;
+  /**
+   * Our id of the checkout, from the metadata that only a call with our secret key can set; null for a payment link or
+   * an invoice.
+   */
+  checkoutId: string | null;
+  /** Whom it names. The payer can write this into the address of a payment link: people read it, nothing is booked by it. */
+  reference: string;
   amountMicros: number;
 };
 
@@ -32,7 +38,12 @@ export type PaymentNews = Payment | Reversal | Undone | Unusable;
 
 export type Payments = {
   /** @throws PaymentsUnavailable */
-  createCheckout(given: { accountId: string; amountCents: number; key: string }): Promise<Checkout>;
+  createCheckout(given: {
+    accountId: string;
+    amountCents: number;
+    /** Our id of the checkout; asked again with the same one, Stripe answers the same page. */
+    checkoutId: string;
+  }): Promise<Checkout>;
   /**
    * What a webhook's body tells of money; undefined for news of something else.
    * @throws UnsignedPayment when the signature is not ours
@@ -72,13 +83,16 @@ const unusable = (id: string, currency: string | null): Unusable => ({
 const idOf = (given: string | { id: string } | null): string | null =>
   typeof given === 'string' ? given : (given?.id ?? null);
 
+const checkoutMember = 'tessera_checkout';
+
 const paymentIn = (session: Stripe.Checkout.Session): PaymentNews | undefined => {
-  const { id, client_reference_id: account, amount_total: cents, currency } = session;
+  const { id, client_reference_id: reference, amount_total: cents, currency, metadata } = session;
   if (session.payment_status !== 'paid' || !cents) return undefined;
   if (currency !== 'usd') return unusable(id, currency);
   const intent = idOf(session.payment_intent ?? null);
   const amountMicros = cents * microsPerCent;
-  return { kind: 'payment', id, intent, accountId: account ?? '', amountMicros };
+  const checkoutId = metadata?.[checkoutMember] ?? null;
+  return { kind: 'payment', id, intent, checkoutId, reference: reference ?? '', amountMicros };
 };
 
 type Taken = Pick<Stripe.Refund, 'id' | 'amount' | 'currency' | 'payment_intent'>;
@@ -131,13 +145,14 @@ export const createPayments = (options: PaymentOptions): Payments => {
   };
 
   return {
-    createCheckout: async ({ accountId, amountCents, key }) => {
+    createCheckout: async ({ accountId, amountCents, checkoutId }) => {
       try {
         const { checkout } = await stripe();
         const session = await checkout.sessions.create(
           {
             mode: 'payment',
             client_reference_id: accountId,
+            metadata: { [checkoutMember]: checkoutId },
             success_url: options.returnUrl,
             cancel_url: options.returnUrl,
             line_items: [
@@ -151,7 +166,7 @@ export const createPayments = (options: PaymentOptions): Payments => {
               },
             ],
           },
-          { idempotencyKey: key },
+          { idempotencyKey: checkoutId },
         );
         if (!session.url) throw new Error('a checkout without an address');
         return { id: session.id, url: session.url };

@@ -1,6 +1,7 @@
 // Deposits: a checkout, its payment booked once, and what is not Stripe's refused.
 import { createHmac } from 'node:crypto';
 import test from 'ava';
+import { newId } from '../../lib/kernel/ids.ts';
 import { shared } from '../support/settings.ts';
 import { type Stack, startStack } from '../support/stack.ts';
 
@@ -87,9 +88,13 @@ test('a provider that refuses or is away is 503', async (t) => {
       returnUrl: 'https://x',
     },
   });
-  const asked = { accountId: 'a', amount: 5 };
-  await t.throwsAsync(openDeposit({ payments }, asked), { message: /at the moment/ });
-  await t.throwsAsync(openDeposit({ payments: undefined }, asked), { message: /not set up/ });
+  const { accountId } = await stack.customer({ money: 0 });
+  const asked = { accountId, amount: 5 };
+  const { checkouts, clock } = stack.api;
+  const open = (some: typeof payments | undefined) =>
+    openDeposit({ payments: some, checkouts, clock }, asked);
+  await t.throwsAsync(open(payments), { message: /at the moment/ });
+  await t.throwsAsync(open(undefined), { message: /not set up/ });
 });
 
 test('a payment for nobody we know is kept, shown by the books, and booked when it is claimed', async (t) => {
@@ -117,4 +122,61 @@ test('a payment for nobody we know is kept, shown by the books, and booked when 
   const other = await stack.customer({ money: 0 });
   await t.throwsAsync(claimPayment(stack.api, { name: 'cs_stray', accountId: other.accountId }));
   await t.throwsAsync(claimPayment(stack.api, { name: 'cs_none', accountId }));
+});
+
+const paidBody = (session: Record<string, unknown>) =>
+  JSON.stringify({
+    ...{ id: 'evt_3', object: 'event', type: 'checkout.session.completed' },
+    data: {
+      object: {
+        ...{ object: 'checkout.session', payment_status: 'paid', currency: 'usd' },
+        amount_total: 700,
+        ...session,
+      },
+    },
+  });
+
+const told = async (session: Record<string, unknown>): Promise<number> => {
+  const body = paidBody(session);
+  return (await inbound(body, signed(body, Math.floor(Date.now() / 1000)))).status;
+};
+
+test('a payment link with the account of somebody in its address books nothing: it waits among the unclaimed', async (t) => {
+  const { accountId, live } = await stack.customer({ money: 0 });
+  const opened = await live.post('/v1/clients/deposits', { amount: 5 });
+  t.is(opened.status, 200);
+  const links: Record<string, unknown>[] = [
+    { id: 'cs_link_1', client_reference_id: accountId },
+    { id: 'cs_link_2', client_reference_id: accountId, metadata: {} },
+    { id: 'cs_link_3', client_reference_id: accountId, metadata: { tessera_checkout: accountId } },
+    { id: 'cs_link_4', client_reference_id: accountId, metadata: { tessera_checkout: 'x' } },
+  ];
+  for (const link of links) t.is(await told(link), 200);
+  t.is((await stack.api.ledger.balance(accountId))?.micros, 0);
+  const unclaimed = (await stack.api.payers.unclaimed(100)).map(({ name }) => name);
+  for (const { id } of links) t.true(unclaimed.includes(String(id)), String(id));
+  t.is(await pay(opened.data.deposit_id), 200);
+  t.is(
+    (await stack.api.ledger.balance(accountId))?.micros,
+    5_000_000,
+    'its own checkout is booked',
+  );
+});
+
+test('a checkout is booked to the account that opened it, though the process died before it knew its name', async (t) => {
+  const { accountId } = await stack.customer({ money: 0 });
+  const other = await stack.customer({ money: 0 });
+  const checkout = newId();
+  await stack.api.checkouts.open({
+    ...{ id: checkout, accountId, amountMicros: 7_000_000, at: Date.now() },
+  });
+  const paid = {
+    ...{ id: 'cs_late', client_reference_id: other.accountId },
+    metadata: { tessera_checkout: checkout },
+  };
+  for (let time = 0; time < 2; time++) t.is(await told(paid), 200);
+  t.is((await stack.api.ledger.balance(accountId))?.micros, 7_000_000);
+  t.is(await told({ ...paid, id: 'cs_second' }), 200);
+  t.is((await stack.api.ledger.balance(accountId))?.micros, 7_000_000, 'one checkout, one payment');
+  t.is((await stack.api.ledger.balance(other.accountId))?.micros, 0);
 });

@@ -15,9 +15,18 @@ test.before(async () => {
 });
 test.after.always(() => stack?.close());
 
+const accountName = /^[0-9a-f-]{36}$/;
+
 type News = { type: string; data: { object: Record<string, unknown> } };
 
 const tell = async ({ type, data }: News): Promise<number> => {
+  const { client_reference_id: accountId, metadata } = data.object;
+  if (typeof accountId === 'string' && accountName.test(accountId)) {
+    const { tessera_checkout: id } = metadata as { tessera_checkout: string };
+    // The service opened it before.
+    const opened = { id, accountId, amountMicros: 20_000_000, at: Date.now() };
+    await stack.api.checkouts.open(opened).catch(() => undefined);
+  }
   const body = JSON.stringify({ id: `evt_${newId()}`, object: 'event', type, data });
   const at = Math.floor(Date.now() / 1000);
   const mac = createHmac('sha256', shared.stripe.webhookSecret).update(`${at}.${body}`);
@@ -39,13 +48,15 @@ const newsOf = (type: string, object: Record<string, unknown>): News => ({
 
 /** What Stripe tells of one payment of 20 USD and of its ends. */
 const course = (account: string | null, long = '') => {
-  const name = newId() + long;
+  const checkout = newId();
+  const name = checkout + long;
   const intent = { payment_intent: `pi_${name}`, currency: 'usd' };
   const refund = { id: `re_${name}`, object: 'refund', amount: 500, ...intent };
   const dispute = { id: `dp_${name}`, object: 'dispute', amount: 2_000, ...intent };
   const session = {
     ...{ id: `cs_test_${name}`, object: 'checkout.session', payment_status: 'paid' },
     ...{ client_reference_id: account, amount_total: 2_000, ...intent },
+    metadata: { tessera_checkout: checkout },
   };
   return {
     name: session.id,

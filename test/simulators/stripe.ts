@@ -7,11 +7,12 @@ import type { Stats } from './stats.ts';
 
 export type StripeOptions = { secretKey: string; webhookSecret: string };
 
-type Session = { id: string; account: string; cents: number; paid: boolean };
+type Session = { id: string; account: string; checkout: string; cents: number; paid: boolean };
 
 export type StripeSimulator = ReturnType<typeof createStripe>;
 
-const sessionView = ({ id, account, cents, paid }: Session, url: string) => ({
+const sessionView = ({ id, account, checkout, cents, paid }: Session, url: string) => ({
+  metadata: { tessera_checkout: checkout },
   ...{ id, object: 'checkout.session', mode: 'payment', currency: 'usd', amount_total: cents },
   ...{ client_reference_id: account, payment_status: paid ? 'paid' : 'unpaid' },
   payment_intent: paid ? id.replace('cs_', 'pi_') : null,
@@ -41,6 +42,7 @@ export const createStripe = (deps: {
     const session: Session = {
       id: `cs_test_sim${serial}`,
       account: String(input.client_reference_id),
+      checkout: String(input['metadata[tessera_checkout]']),
       cents: Number(input['line_items[0][price_data][unit_amount]']),
       paid: false,
     };
