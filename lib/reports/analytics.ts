@@ -37,10 +37,10 @@ const totalsView = (counts: Counts) => ({
   spend: toUsd(counts.spentMicros),
 });
 
-const latencyView = (histogram: Histogram) => ({
-  p50: percentile(histogram, 0.5),
-  p95: percentile(histogram, 0.95),
-  p99: percentile(histogram, 0.99),
+const latencyView = (histogram: Histogram, sumMs: number) => ({
+  p50: percentile(histogram, 0.5, sumMs),
+  p95: percentile(histogram, 0.95, sumMs),
+  p99: percentile(histogram, 0.99, sumMs),
 });
 
 const mean = (ms: number, histogram: Histogram): number | null => {
@@ -51,8 +51,8 @@ const mean = (ms: number, histogram: Histogram): number | null => {
 const latenciesView = (counts: Counts) => ({
   mean_delivery_ms: mean(counts.deliverMs, counts.deliver),
   mean_verification_ms: mean(counts.verifyMs, counts.verify),
-  delivery_ms: latencyView(counts.deliver),
-  verification_ms: latencyView(counts.verify),
+  delivery_ms: latencyView(counts.deliver, counts.deliverMs),
+  verification_ms: latencyView(counts.verify, counts.verifyMs),
 });
 
 /** The frame of every answer: the period, and up to when its messages are counted. */

@@ -26,19 +26,36 @@ export const addHistograms = (one: Histogram, other: Histogram): Histogram =>
 export const sizeOf = (histogram: Histogram): number =>
   histogram.reduce((sum, count) => sum + count, 0);
 
+const spanAt = (index: number): { from: number; to: number } => {
+  const from = latencyBounds[index - 1] ?? 0;
+  return { from, to: latencyBounds[index] ?? from };
+};
+
+/** Where in their spans the latencies lie on average, from 0 (lower ends) to 1, by the exact sum of all. */
+const depthOf = (histogram: Histogram, sumMs: number): number => {
+  const ends = histogram.map((count, index) => ({ count, ...spanAt(index) }));
+  const lowest = ends.reduce((sum, { count, from }) => sum + count * from, 0);
+  const highest = ends.reduce((sum, { count, to }) => sum + count * to, 0);
+  if (highest === lowest) return 0;
+  return Math.min(Math.max((sumMs - lowest) / (highest - lowest), 0), 1);
+};
+
 /**
  * The latency (ms) that a share from 0 to 1 of all stayed within, or null when there are none: exact to the span it
- * falls into, evenly spread inside it. Beyond the last bound it is that bound.
+ * falls into, and read off the distribution inside the spans that has the exact mean (`sumMs` is the sum of all, ms).
+ * So percentiles and mean are of the same times: where all took 0 ms, each is 0. Beyond the last bound it is that bound.
  */
-export const percentile = (histogram: Histogram, share: number): number | null => {
+export const percentile = (histogram: Histogram, share: number, sumMs: number): number | null => {
   const wanted = share * sizeOf(histogram);
   if (wanted === 0) return null;
+  const depth = depthOf(histogram, sumMs);
   let before = 0;
   for (const [index, count] of histogram.entries()) {
     if (before + count >= wanted && count > 0) {
-      const from = latencyBounds[index - 1] ?? 0;
-      const to = latencyBounds[index] ?? from;
-      return Math.round(from + ((to - from) * (wanted - before)) / count);
+      const { from, to } = spanAt(index);
+      // Positions p in (0, 1], spread evenly, have the mean 1 / (1 + e) when raised to e.
+      const inside = depth === 0 ? 0 : ((wanted - before) / count) ** (1 / depth - 1);
+      return Math.round(from + (to - from) * inside);
     }
     before += count;
   }

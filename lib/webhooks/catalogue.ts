@@ -97,7 +97,9 @@ export const eventCatalogue: Record<PublicEventType, EventKind> = {
     {
       ...messageShape(),
       status: oneOf('verified', 'failed', 'expired'),
-      latency_ms: nullable(integer().min(0)).description('From acceptance to this end.'),
+      latency_ms: nullable(integer().min(0)).description(
+        'From acceptance to this end; null: the code expired, or no channel took it.',
+      ),
       cost: decimal().min(0).description('What the message cost, USD.').example(0.05),
       legs: list(leg()).description('Every channel that accepted the code, in order.'),
     },

@@ -90,7 +90,9 @@ const completed = (event: EventWire, legs: readonly Leg[]): Rendered[] => {
   const data = messageData(event);
   if (status === undefined || !data || event.message === null) return [];
   const accepted = event.data.accepted_at;
-  const latency = typeof accepted === 'number' ? Math.max(0, event.at - accepted) : null;
+  // Nobody entered an expired code: how long its life lasted says nothing about speed.
+  const timed = typeof accepted === 'number' && status !== 'expired';
+  const latency = timed ? Math.max(0, event.at - accepted) : null;
   // By message alone: a code that is entered after its message failed does not complete it twice.
   const id = derivedId(event.message.id, 'otp.completed');
   const summary = {

@@ -15,6 +15,8 @@ const histogramOf = (all: readonly number[]): number[] =>
     [...emptyHistogram],
   );
 
+const sumOf = (all: readonly number[]): number => all.reduce((sum, ms) => sum + ms, 0);
+
 const latencies = fc.array(fc.integer({ min: 0, max: 290_000 }), { minLength: 1, maxLength: 200 });
 
 test('a percentile lies in the span of the exact one', (t) => {
@@ -23,7 +25,7 @@ test('a percentile lies in the span of the exact one', (t) => {
       const sorted = all.toSorted((one, other) => one - other);
       const exact = sorted[Math.ceil(share * sorted.length) - 1] ?? 0;
       const span = spanOfLatency(exact);
-      const found = percentile(histogramOf(all), share) ?? -1;
+      const found = percentile(histogramOf(all), share, sumOf(all)) ?? -1;
       return found >= (latencyBounds[span - 1] ?? 0) && found <= (latencyBounds[span] ?? 0);
     }),
   );
@@ -42,7 +44,29 @@ test('histograms of parts add up to that of the whole', (t) => {
 });
 
 test('nothing has no percentile, and what takes too long has the last bound', (t) => {
-  t.is(percentile(emptyHistogram, 0.5), null);
-  t.is(percentile(histogramOf([400_000]), 0.5), 300_000);
-  t.is(percentile(histogramOf([100]), 1), 250);
+  t.is(percentile(emptyHistogram, 0.5, 0), null);
+  t.is(percentile(histogramOf([400_000]), 0.5, 400_000), 300_000);
+  t.is(percentile(histogramOf([100]), 1, 100), 250);
+});
+
+test('percentiles and mean are of the same times: equal latencies at an end of a span are told exactly', (t) => {
+  for (const ms of [0, 250, 500, 1_000, 300_000]) {
+    const all = Array.from({ length: 9 }, () => ms);
+    for (const share of [0.5, 0.95, 0.99]) {
+      t.is(percentile(histogramOf(all), share, sumOf(all)), ms, `${ms}`);
+    }
+  }
+});
+
+test('the percentiles of all shares have the exact mean', (t) => {
+  const shares = Array.from({ length: 1_000 }, (_, index) => (index + 0.5) / 1_000);
+  fc.assert(
+    fc.property(latencies, (all) => {
+      const mean = sumOf(all) / all.length;
+      const found = shares.map((share) => percentile(histogramOf(all), share, sumOf(all)) ?? -1);
+      // A thousand steps are not all there is: a hundredth of the widest span is allowed.
+      t.true(Math.abs(sumOf(found) / shares.length - mean) <= 1_800);
+    }),
+    { numRuns: 50 },
+  );
 });
