@@ -98,12 +98,14 @@ const toMessageRef = (row: Row) => ({
   requestId: String(row.request_id),
 });
 
+export type MessageRef = ReturnType<typeof toMessageRef>;
+
+/** What a message is looked up by. */
+export type SoughtMessages = { phone: string } | { requestId: string } | { id: string };
+
 const messages = (db: Database) => ({
   /** The messages of a number, of a request, or with an id; newest first. */
-  messages: async (
-    by: { phone: string } | { requestId: string } | { id: string },
-    limit: number,
-  ): Promise<{ id: string; accountId: string; requestId: string }[]> => {
+  messages: async (by: SoughtMessages, limit: number): Promise<MessageRef[]> => {
     if ('requestId' in by && !fitsAscii(by.requestId)) return [];
     const query = db<Row>('messages')
       .select('id', 'account_id', 'request_id')

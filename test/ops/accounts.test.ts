@@ -247,6 +247,19 @@ test.serial('a message is found by id, phone and request id, and tells its timel
   t.deepEqual((await ops.post('/ops/api/messages/search', { q: 'nothing' })).data.items, []);
 });
 
+test.serial('a message is found by the request id that the service made itself', async (t) => {
+  const phone = stack.phone();
+  const sent = await customer.live.send(phone.number);
+  const made = String(sent.headers.get('x-request-id'));
+  t.regex(made, /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+  const [found] = await eventually(t, async () => {
+    const { items } = (await ops.post('/ops/api/messages/search', { q: made })).data;
+    return items.length > 0 ? items : undefined;
+  });
+  t.like(found, { message_id: sent.data.message_id, request_id: made });
+  t.deepEqual((await ops.post('/ops/api/messages/search', { q: `otp_${made}` })).data.items, []);
+});
+
 test.serial('a request for capacity waits for its review', async (t) => {
   const wish = {
     ...{ requested_sustained_per_minute: 2_000, requested_burst_per_10_seconds: 600 },

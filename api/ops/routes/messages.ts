@@ -4,22 +4,35 @@ import { fromMessageId, toMessageId } from '../../../lib/kernel/ids.ts';
 import { e164Pattern } from '../../../lib/kernel/phone.ts';
 import { object, text } from '../../../lib/kernel/schema.ts';
 import { maskedMessage } from '../../../lib/ops/accounts.ts';
+import type { MessageRef, SoughtMessages } from '../../../lib/ops/lookup-store.ts';
 import type { OpsApp } from '../../../lib/ops-app.ts';
 import { timeline } from '../../../lib/reports/messages.ts';
 import { opsRoute } from '../route.ts';
 
 const foundMost = 20;
 
-const soughtBy = (q: string) => {
-  const id = fromMessageId(q) ?? fromMessageId(toMessageId(q));
-  if (id) return { id };
+/** What a text may name, in the order in which it is tried. */
+const readingsOf = (q: string): SoughtMessages[] => {
+  const id = fromMessageId(q);
+  if (id) return [{ id }];
+  const bare = fromMessageId(toMessageId(q));
+  // An id without otp_ may be a message's, or that of a request: this service makes both alike.
+  if (bare) return [{ id: bare }, { requestId: q }];
   // As people write numbers: +1 (415) 555-0100.
   const phone = q.replace(/[\s().-]/g, '');
-  return e164Pattern.test(phone) ? { phone } : { requestId: q };
+  return [e164Pattern.test(phone) ? { phone } : { requestId: q }];
+};
+
+const refsOf = async (app: OpsApp, q: string): Promise<MessageRef[]> => {
+  for (const reading of readingsOf(q)) {
+    const refs = await app.lookup.messages(reading, foundMost);
+    if (refs.length > 0) return refs;
+  }
+  return [];
 };
 
 const found = async (app: OpsApp, q: string) => {
-  const refs = await app.lookup.messages(soughtBy(q), foundMost);
+  const refs = await refsOf(app, q);
   const items = await Promise.all(
     refs.map(async (ref) => {
       const item = await maskedMessage(app.reports, ref);
