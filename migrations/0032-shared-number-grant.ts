@@ -8,9 +8,10 @@ export const up = async (knex: Knex): Promise<void> => {
       ADD COLUMN shared_per_verified INT UNSIGNED NOT NULL DEFAULT 5,
       ADD COLUMN shared_from BIGINT UNSIGNED NOT NULL DEFAULT 0`);
   // Accounts that were there before begin anew today, with what their free verifications up to now have earned: an
-  // allowance that was counted otherwise leaves nobody without one.
+  // allowance that was counted otherwise leaves nobody without one. The platform's own (created at 0) need none.
   await knex.raw(
-    `UPDATE accounts SET shared_unverified = shared_unverified + shared_per_verified * trial_used, shared_from = ?`,
+    `UPDATE accounts SET shared_unverified = shared_unverified + shared_per_verified * trial_used, shared_from = ?
+     WHERE created_at > 0`,
     [Date.now()],
   );
 };

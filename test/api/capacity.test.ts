@@ -235,7 +235,7 @@ test.serial('the document has exactly the contract’s parts, in every state', a
     const { error } = await customer.live.send(aNumber());
     t.is(error.code, blockers[0], 'and a send hears the same');
   }
-  t.like(await document(trial), { allowances: { shared_number: { allowance: 5, used: 1 } } });
+  t.like(await document(trial), { allowances: { shared_number: { allowance: 10, used: 1 } } });
 });
 
 test.serial('refusals are shown to their account, and use is counted', async (t) => {
