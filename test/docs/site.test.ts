@@ -152,8 +152,19 @@ test.before(async () => {
 });
 test.after.always(() => stack?.close());
 
-const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
+const fetchOnce = (path: string, headers: Record<string, string>, method: string) =>
   fetch(stack.url + path, { method, headers });
+
+/** Asks again as a 503 says: the pages are made when they are first asked for, which takes a slow machine its time. */
+const get = async (path: string, headers: Record<string, string> = {}, method = 'GET') => {
+  let answer = await fetchOnce(path, headers, method);
+  for (let tries = 0; answer.status === 503 && tries < 10; tries++) {
+    const waitMs = Number(answer.headers.get('retry-after')) * 1_000;
+    await new Promise((resolve) => setTimeout(resolve, waitMs));
+    answer = await fetchOnce(path, headers, method);
+  }
+  return answer;
+};
 
 test('pages are revalidated by ETag, assets are kept for good', async (t) => {
   const first = await get('/docs/limits');

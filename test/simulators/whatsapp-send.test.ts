@@ -154,7 +154,8 @@ test('behaviour timeout: no answer and nothing sent; accept_then_hang: no answer
 
 test('early_statuses: the receipts are accepted before the call is answered', async (t) => {
   const { sim, receiver } = await startPair(t);
-  sim.phones.behave(phone, { whatsapp: 'early_statuses' });
+  // The answer waits for the receipts as long as a slow machine takes.
+  sim.phones.behave(phone, { whatsapp: 'early_statuses', delay_ms: 60_000 });
   let early = 0;
   const answer = sendCode(sim, '14155550123').then(() => {
     early = statusesOf(receiver.received).length;
@@ -183,7 +184,7 @@ test('error:<code> answers every code of the table, failed:<code> reports it', a
 
 test('delay_ms holds back arrival and delivered, not the answer and sent', async (t) => {
   const { sim, receiver } = await startPair(t);
-  sim.phones.behave(phone, { delay_ms: 400 });
+  sim.phones.behave(phone, { delay_ms: 3_000 });
   await sendCode(sim, '14155550123');
   t.deepEqual(sim.phones.messages(phone), []);
   await receiver.until((received) => statusesOf(received).length === 1);
