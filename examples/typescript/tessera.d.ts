@@ -14410,7 +14410,7 @@ export type operations = {
             failure_reason: "not_on_channel" | "template_not_ready" | "sender_unavailable" | "connection_broken" | "connection_paused" | "recipient_throttled" | "provider_error" | "telegram_unavailable" | "outcome_unknown" | "telegram_outcome_unknown" | "not_delivered" | "deadline" | null;
             /** @enum {string} */
             status: "verified" | "failed" | "expired";
-            /** @description From acceptance to this end. */
+            /** @description From acceptance to this end; null: the code expired, or no channel took it. */
             latency_ms: number | null;
             /** @description What the message cost, USD. */
             cost: number;

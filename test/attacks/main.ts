@@ -11,9 +11,10 @@ import { halfReadRequests } from './half-read-requests.ts';
 import { leakedKey } from './leaked-key.ts';
 import { lockout } from './lockout.ts';
 import { chooseAttacks, exitCodeOf, runAttacks, tableOf } from './run.ts';
+import { spreadPumping } from './spread-pumping.ts';
 
 /** Every attack, in the order in which they run. */
-const attacks: readonly Attack[] = [halfReadRequests, freeSends, leakedKey, lockout];
+const attacks: readonly Attack[] = [halfReadRequests, freeSends, leakedKey, lockout, spreadPumping];
 
 const help = `npm run test:attacks -- [options]
 
