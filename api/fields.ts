@@ -1,6 +1,8 @@
 // Joi fields that several routes share: each once, with the words a caller reads when it is wrong.
 import type Joi from 'joi';
 import { readCursor } from '../lib/kernel/cursor.ts';
+import { fail } from '../lib/kernel/errors.ts';
+import { isId } from '../lib/kernel/ids.ts';
 import { readMoment } from '../lib/kernel/moment.ts';
 import { e164Pattern, phoneFacts } from '../lib/kernel/phone.ts';
 import { plainLine } from '../lib/kernel/plain-text.ts';
@@ -63,6 +65,13 @@ export const resetCode = () =>
 export const uuid = () =>
   text().guid({ separator: '-', wrapper: false }).messages({ 'string.guid': 'must be a UUID' });
 
+/** The id that a path names. @throws NOT_FOUND for a text that can be no id */
+export const idNamed = (given: string): string => {
+  const id = given.toLowerCase();
+  if (!isId(id)) throw fail('NOT_FOUND');
+  return id;
+};
+
 export const messageId = () =>
   text().description('Id of a message.').example('otp_0192f0c1-7a3b-7c4d-8e5f-0123456789ab');
 
@@ -118,6 +127,7 @@ const cursor = () =>
 export const moment = () =>
   text()
     .custom((value: string, helpers) => readMoment(value) ?? helpers.error('string.moment'))
+    .meta({ jsonSchema: { anyOf: [{ format: 'date-time' }, { format: 'date' }] } })
     .messages({
       'string.moment': 'must be RFC 3339 with an offset, or a date',
     }) as unknown as Schema<number> & Joi.StringSchema;

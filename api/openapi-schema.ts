@@ -10,6 +10,38 @@ const withNull = (schema: Json): Json =>
     ? { enum: [...schema.enum, null] }
     : {};
 
+type Dependency = { rel: string; peers: (string | { key: string })[] };
+
+/** "At least one of" and "exactly one of", which Joi's JSON Schema leaves out. */
+const alternatives = (described: Joi.Description): Json =>
+  Object.fromEntries(
+    ((described.dependencies ?? []) as Dependency[]).flatMap(({ rel, peers }) => {
+      const each = peers.map((peer) => ({
+        required: [typeof peer === 'string' ? peer : peer.key],
+      }));
+      if (rel === 'or') return [['anyOf', each]];
+      return rel === 'xor' ? [['oneOf', each]] : [];
+    }),
+  );
+
+type Rule = { name: string; args?: { limit?: number } };
+
+/** The decimals a number may have. */
+const decimals = (described: Joi.Description): Json => {
+  const rules = (described.rules ?? []) as Rule[];
+  const most = rules.find(({ name }) => name === 'precision')?.args?.limit;
+  return most === undefined ? {} : { multipleOf: 10 ** -most };
+};
+
+/** What a field says of its JSON Schema itself, because a check of its own stands behind it. */
+const ownWords = (described: Joi.Description): Json =>
+  Object.assign(
+    {},
+    ...((described.metas ?? []) as { jsonSchema?: Json }[]).map(
+      ({ jsonSchema }) => jsonSchema ?? {},
+    ),
+  ) as Json;
+
 /** Joi's JSON Schema leaves out examples, and null from enums: both are set right here. */
 const refine = (schema: Json, described: Joi.Description): Json => {
   const examples = described.examples as unknown[] | undefined;
@@ -21,6 +53,9 @@ const refine = (schema: Json, described: Joi.Description): Json => {
     ...schema,
     ...(examples ? { examples } : {}),
     ...withNull(schema),
+    ...alternatives(described),
+    ...decimals(described),
+    ...ownWords(described),
     ...(items && item ? { items: refine(items, item) } : {}),
     ...(properties && keys
       ? {

@@ -1,5 +1,7 @@
 // What fields look like in examples: plausible values by field name, told apart by type where a name means two things.
 
+import { cursorOf } from '../lib/kernel/cursor.ts';
+
 const at = (clock: string): string => `2026-11-20T12:${clock}.000Z`;
 
 const id = '0192f0c1-7a3b-7c4d-8e5f-0123456789ab';
@@ -88,7 +90,7 @@ export const exampleValues: Record<string, readonly unknown[]> = {
   text: ['493027 is your verification code. For your security, do not share this code.'],
   body: ['{"id":"evt_…","type":"otp.verified","timestamp":"…","mode":"live","data":{…}}'],
   prefix: ['+20…'],
-  before: ['AQGS8MF6O3xNjl8BI0VniavN'],
+  before: [cursorOf(id)],
   ...{ version: ['0.1.0'], latency_ms: [1], connected: [12], broken: [0] },
   ...{
     code: ['493027'],

@@ -106,7 +106,10 @@ const bodyOf = (route: JsonRoute): Json => {
   const schema = schemaOf(route.body);
   const only = shownOnly[operationKey(route)];
   const example = exampleOf(schema, '', (name) => only?.includes(name) ?? true);
-  return { requestBody: { required: true, content: { 'application/json': { schema, example } } } };
+  const content = { 'application/json': { schema, example } };
+  // A body whose fields may all be left out may be left out itself.
+  const mayBeEmpty = route.body.validate({}).error === undefined;
+  return { requestBody: { required: !mayBeEmpty, content } };
 };
 
 const answerOf = (route: JsonRoute): Json => {

@@ -1,7 +1,7 @@
 // Getting in: registering, logging in and out, passwords (spec section 4, "Account").
 
 import { plainLine } from '../../lib/kernel/plain-text.ts';
-import { flag, integer, object, oneOf, optional, text } from '../../lib/kernel/schema.ts';
+import { flag, integer, object, optional, text } from '../../lib/kernel/schema.ts';
 import { requireLastingKey, requireLiveRights } from '../../lib/keys/rights.ts';
 import { takeRead } from '../../lib/limits/reads.ts';
 import { logIn } from '../../lib/security/login.ts';
@@ -56,14 +56,21 @@ const registerRoute = route({
     phone: phoneInput(),
     company: optional(plainLine().max(120).allow('').description('Company.')),
     turnstile_token: turnstileToken(),
-    locale: optional(oneOf('en', 'ar').description('Language of messages to the owner.')),
+    locale: optional(
+      plainLine()
+        .max(8)
+        .allow('')
+        .description(
+          'Language of the owner, kept as it is; what is not en or ar is treated as en.',
+        ),
+    ),
   }),
   data: object({ account: accountData() }),
   handle: async (app, { body, visitor }) => {
     const { ip, source } = visitor();
     const account = await signUp(app, {
       ...{ email: body.email, password: body.password, name: body.name, phone: body.phone },
-      ...{ company: body.company || null, locale: body.locale ?? 'en' },
+      ...{ company: body.company || null, locale: body.locale || 'en' },
       ...{ turnstileToken: body.turnstile_token, ip, source },
     });
     return { account: accountView(account) };

@@ -50,10 +50,12 @@ const pricing = route({
         source: oneOf('account', 'platform').description('Whose price it is.'),
       }),
     ),
+    next_before: nullable(text()).description('Always null: one page holds them all.'),
   }),
   handle: async (app, { account }) => {
     await takeRead(app.reads, 'read', account.id);
-    return describePrices(app, account);
+    const { currency, default_price, totp_price, items } = await describePrices(app, account);
+    return { currency, default_price, totp_price, items, next_before: null };
   },
 });
 

@@ -11,7 +11,7 @@ import { plainLines } from '../../lib/kernel/plain-text.ts';
 import { integer, nullable, object, oneOf, optional, text } from '../../lib/kernel/schema.ts';
 import { requireLiveRights } from '../../lib/keys/rights.ts';
 import { takeRead } from '../../lib/limits/reads.ts';
-import { listQuery, nullableTimestamp, page, timestamp, uuid } from '../fields.ts';
+import { idNamed, listQuery, nullableTimestamp, page, timestamp } from '../fields.ts';
 import { route } from '../route.ts';
 
 const tag = 'Limits and capacity';
@@ -51,7 +51,7 @@ const create = route({
   ...{ method: 'POST', path: '/v1/clients/capacity-requests', tag, auth: 'account' },
   summary: 'Asks for more capacity; one request at a time is pending.',
   status: 201,
-  errors: ['REAUTH_REQUIRED'],
+  errors: ['REAUTH_REQUIRED', 'CAPACITY_REQUEST_PENDING'],
   body: object({
     ...wishes,
     business_justification: plainLines()
@@ -90,7 +90,7 @@ const listRoute = route({
   },
 });
 
-const params = object({ id: uuid().description('Id of a request.') });
+const params = object({ id: text().description('Id of a request.') });
 
 const get = route({
   ...{ method: 'GET', path: '/v1/clients/capacity-requests/{id}', tag, auth: 'account' },
@@ -100,7 +100,7 @@ const get = route({
   data: wrapper(),
   handle: async (app, { account, params: { id } }) => {
     await takeRead(app.reads, 'read', account.id);
-    return wrapped(await findCapacity(app, account.id, id.toLowerCase()));
+    return wrapped(await findCapacity(app, account.id, idNamed(id)));
   },
 });
 
@@ -113,7 +113,7 @@ const cancel = route({
   handle: async (app, { account, keyMode, params: { id }, requestId }) => {
     requireLiveRights(keyMode);
     await takeRead(app.reads, 'connect', account.id);
-    const given = { accountId: account.id, id: id.toLowerCase(), requestId };
+    const given = { accountId: account.id, id: idNamed(id), requestId };
     return wrapped(await cancelCapacity(app, given));
   },
 });

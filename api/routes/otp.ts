@@ -59,6 +59,12 @@ const sendData = object({
   cooldown_seconds: seconds().description('Seconds until a resend is allowed.').example(30),
 });
 
+const deliverData = object({
+  message_id: messageId(),
+  status: oneOf('sent').description('Always sent: a channel took the message.'),
+  cooldown_seconds: seconds().description('Seconds until a resend is allowed.').example(30),
+});
+
 type SendRequest = {
   principal: Principal;
   tier: Tier;
@@ -115,8 +121,11 @@ const deliver = route({
   summary: 'Send a code of your own to a phone.',
   errors: sendErrors,
   body: object({ phone: phoneInput(), code: code() }),
-  data: sendData,
-  handle: (app, request) => handleSend(app, request, 'deliver'),
+  data: deliverData,
+  handle: async (app, request) => {
+    const { message_id, status, cooldown_seconds } = await handleSend(app, request, 'deliver');
+    return { message_id, status, cooldown_seconds };
+  },
 });
 
 const verify = route({

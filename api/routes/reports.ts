@@ -66,12 +66,12 @@ const recent = route({
   query: object({
     limit: withDefault(integer().min(1).max(50).description('How many.'), 10),
   }),
-  data: object({ items: list(message()) }),
+  data: page(message()),
   handle: async (app, { account, keyMode, query }) => {
     await takeRead(app.reads, 'read', account.id);
     const own = { ...query, mode: readableMode(keyMode) };
     const { items } = await listMessages(app, account.id, own);
-    return { items };
+    return { items, next_before: null };
   },
 });
 

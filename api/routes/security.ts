@@ -33,7 +33,7 @@ import { requireProof } from '../../lib/sessions/authenticate.ts';
 import { proofLifeMs } from '../../lib/sessions/rules.ts';
 import { actOf } from '../acting.ts';
 import { refuseUnknownToken } from '../caller.ts';
-import { listQuery, nullableTimestamp, page, timestamp, uuid } from '../fields.ts';
+import { idNamed, listQuery, nullableTimestamp, page, timestamp, uuid } from '../fields.ts';
 import { type Callers, route } from '../route.ts';
 import { openedData, openedView } from './access.ts';
 
@@ -218,14 +218,14 @@ const revoke = route({
   ...{ method: 'DELETE', path: '/v1/clients/security/sessions/{id}', tag, auth: 'session' },
   summary: 'Ends one session of the account.',
   errors: ['NOT_FOUND', 'REAUTH_REQUIRED'],
-  params: object({ id: uuid().description('Id of a session.') }),
+  params: object({ id: text().description('Id of a session.') }),
   data: object({ revoked: flag() }),
   handle: async (app, request) => {
     const { account, session, params } = request;
     const now = app.clock.now();
     requireProof(session, now);
     await takeRead(app.reads, 'session_end', session.id);
-    const id = params.id.toLowerCase();
+    const id = idNamed(params.id);
     const what = { action: 'sessions_ended', subjectId: id } as const;
     const entry = newEntry(account.id, sessionAct(request), what);
     const outcome = await app.sessions.revoke(account.id, id, now, { reason: 'revoked', entry });

@@ -722,7 +722,7 @@ export type components = {
          * @description Stable and machine-readable.
          * @enum {string}
          */
-        code: "VALIDATION_ERROR" | "INVALID_API_KEY" | "ACCOUNT_SUSPENDED" | "NOT_FOUND" | "RATE_LIMIT_EXCEEDED" | "INTERNAL_ERROR" | "INVALID_PHONE" | "OTP_NOT_FOUND" | "IDEMPOTENCY_KEY_IN_PROGRESS" | "TEMPLATE_NOT_READY" | "CHANNEL_NOT_LINKED" | "TOO_MANY_ATTEMPTS" | "DELIVERY_FAILED" | "TELEGRAM_UNAVAILABLE" | "CENTRAL_WHATSAPP_UNSUPPORTED_REGION" | "INTL_PRICING_NOT_CONFIGURED" | "INTL_PRICE_BELOW_COST" | "CENTRAL_WHATSAPP_CONNECT_REQUIRED" | "CENTRAL_WHATSAPP_LIMIT" | "CENTRAL_WHATSAPP_PAUSED" | "TOTP_NOT_ENROLLED" | "ALREADY_ENROLLED" | "TOTP_NOT_CONFIGURED" | "INSUFFICIENT_CREDITS" | "DEPOSIT_REQUIRED" | "FREE_TRIAL_EXHAUSTED" | "SPEND_CAP_EXCEEDED" | "BILLING_ERROR" | "FREE_TRIAL_PAUSED" | "INVALID_CODE" | "INVALID_SESSION" | "INVALID_CREDENTIALS" | "TURNSTILE_REQUIRED" | "KEY_MANAGEMENT_DISABLED" | "REAUTH_REQUIRED" | "EMAIL_TAKEN" | "IDEMPOTENCY_KEY_REUSED" | "METHOD_NOT_ALLOWED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "SERVICE_UNAVAILABLE";
+        code: "VALIDATION_ERROR" | "INVALID_API_KEY" | "ACCOUNT_SUSPENDED" | "NOT_FOUND" | "RATE_LIMIT_EXCEEDED" | "INTERNAL_ERROR" | "INVALID_PHONE" | "OTP_NOT_FOUND" | "IDEMPOTENCY_KEY_IN_PROGRESS" | "TEMPLATE_NOT_READY" | "CHANNEL_NOT_LINKED" | "TOO_MANY_ATTEMPTS" | "DELIVERY_FAILED" | "TELEGRAM_UNAVAILABLE" | "CENTRAL_WHATSAPP_UNSUPPORTED_REGION" | "INTL_PRICING_NOT_CONFIGURED" | "INTL_PRICE_BELOW_COST" | "CENTRAL_WHATSAPP_CONNECT_REQUIRED" | "CENTRAL_WHATSAPP_LIMIT" | "CENTRAL_WHATSAPP_PAUSED" | "TOTP_NOT_ENROLLED" | "ALREADY_ENROLLED" | "TOTP_NOT_CONFIGURED" | "INSUFFICIENT_CREDITS" | "DEPOSIT_REQUIRED" | "FREE_TRIAL_EXHAUSTED" | "SPEND_CAP_EXCEEDED" | "BILLING_ERROR" | "FREE_TRIAL_PAUSED" | "INVALID_CODE" | "INVALID_SESSION" | "INVALID_CREDENTIALS" | "TURNSTILE_REQUIRED" | "KEY_MANAGEMENT_DISABLED" | "REAUTH_REQUIRED" | "EMAIL_TAKEN" | "CAPACITY_REQUEST_PENDING" | "IDEMPOTENCY_KEY_REUSED" | "METHOD_NOT_ALLOWED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "SERVICE_UNAVAILABLE";
         /** @description For people; may change. */
         message: string;
         /** @description Id of the request. */
@@ -1322,8 +1322,6 @@ export type operations = {
                * @enum {string}
                */
               status: "sent";
-              /** @description Seconds the code stays valid. */
-              expires_in: number;
               /** @description Seconds until a resend is allowed. */
               cooldown_seconds: number;
             };
@@ -2768,7 +2766,7 @@ export type operations = {
         limit?: number;
         /**
          * @description The next_before of the page before this one.
-         * @example AQGS8MF6O3xNjl8BI0VniavN
+         * @example AgGS8MF6O3xNjl8BI0VniasqLZ-U
          */
         before?: string;
         /**
@@ -3385,11 +3383,8 @@ export type operations = {
           company?: string;
           /** @description Token of the bot check, where it is configured. */
           turnstile_token?: string;
-          /**
-           * @description Language of messages to the owner.
-           * @enum {string}
-           */
-          locale?: "en" | "ar";
+          /** @description Language of the owner, kept as it is; what is not en or ar is treated as en. */
+          locale?: string;
         };
       };
     };
@@ -5956,7 +5951,7 @@ export type operations = {
    * @description Takes an API key or the session token of a login.
    */
   postClientsKeysRotate: {
-    requestBody: {
+    requestBody?: {
       content: {
         /** @example {} */
         "application/json": {
@@ -7196,6 +7191,8 @@ export type operations = {
                   /** @description Price frozen when it was sent, USD. */
                   price: number;
                 })[];
+              /** @description Give it as `before` to go on; null at the end. */
+              next_before: string | null;
             };
           };
         };
@@ -7301,7 +7298,7 @@ export type operations = {
         limit?: number;
         /**
          * @description The next_before of the page before this one.
-         * @example AQGS8MF6O3xNjl8BI0VniavN
+         * @example AgGS8MF6O3xNjl8BI0VniasqLZ-U
          */
         before?: string;
         /**
@@ -8025,7 +8022,7 @@ export type operations = {
                    */
                   at: string;
                   /** @enum {string} */
-                  code: "VALIDATION_ERROR" | "INVALID_API_KEY" | "ACCOUNT_SUSPENDED" | "NOT_FOUND" | "RATE_LIMIT_EXCEEDED" | "INTERNAL_ERROR" | "INVALID_PHONE" | "OTP_NOT_FOUND" | "IDEMPOTENCY_KEY_IN_PROGRESS" | "TEMPLATE_NOT_READY" | "CHANNEL_NOT_LINKED" | "TOO_MANY_ATTEMPTS" | "DELIVERY_FAILED" | "TELEGRAM_UNAVAILABLE" | "CENTRAL_WHATSAPP_UNSUPPORTED_REGION" | "INTL_PRICING_NOT_CONFIGURED" | "INTL_PRICE_BELOW_COST" | "CENTRAL_WHATSAPP_CONNECT_REQUIRED" | "CENTRAL_WHATSAPP_LIMIT" | "CENTRAL_WHATSAPP_PAUSED" | "TOTP_NOT_ENROLLED" | "ALREADY_ENROLLED" | "TOTP_NOT_CONFIGURED" | "INSUFFICIENT_CREDITS" | "DEPOSIT_REQUIRED" | "FREE_TRIAL_EXHAUSTED" | "SPEND_CAP_EXCEEDED" | "BILLING_ERROR" | "FREE_TRIAL_PAUSED" | "INVALID_CODE" | "INVALID_SESSION" | "INVALID_CREDENTIALS" | "TURNSTILE_REQUIRED" | "KEY_MANAGEMENT_DISABLED" | "REAUTH_REQUIRED" | "EMAIL_TAKEN" | "IDEMPOTENCY_KEY_REUSED" | "METHOD_NOT_ALLOWED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "SERVICE_UNAVAILABLE";
+                  code: "VALIDATION_ERROR" | "INVALID_API_KEY" | "ACCOUNT_SUSPENDED" | "NOT_FOUND" | "RATE_LIMIT_EXCEEDED" | "INTERNAL_ERROR" | "INVALID_PHONE" | "OTP_NOT_FOUND" | "IDEMPOTENCY_KEY_IN_PROGRESS" | "TEMPLATE_NOT_READY" | "CHANNEL_NOT_LINKED" | "TOO_MANY_ATTEMPTS" | "DELIVERY_FAILED" | "TELEGRAM_UNAVAILABLE" | "CENTRAL_WHATSAPP_UNSUPPORTED_REGION" | "INTL_PRICING_NOT_CONFIGURED" | "INTL_PRICE_BELOW_COST" | "CENTRAL_WHATSAPP_CONNECT_REQUIRED" | "CENTRAL_WHATSAPP_LIMIT" | "CENTRAL_WHATSAPP_PAUSED" | "TOTP_NOT_ENROLLED" | "ALREADY_ENROLLED" | "TOTP_NOT_CONFIGURED" | "INSUFFICIENT_CREDITS" | "DEPOSIT_REQUIRED" | "FREE_TRIAL_EXHAUSTED" | "SPEND_CAP_EXCEEDED" | "BILLING_ERROR" | "FREE_TRIAL_PAUSED" | "INVALID_CODE" | "INVALID_SESSION" | "INVALID_CREDENTIALS" | "TURNSTILE_REQUIRED" | "KEY_MANAGEMENT_DISABLED" | "REAUTH_REQUIRED" | "EMAIL_TAKEN" | "CAPACITY_REQUEST_PENDING" | "IDEMPOTENCY_KEY_REUSED" | "METHOD_NOT_ALLOWED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "SERVICE_UNAVAILABLE";
                   reason: string;
                   layer: string;
                   dimension: string;
@@ -8256,7 +8253,7 @@ export type operations = {
         limit?: number;
         /**
          * @description The next_before of the page before this one.
-         * @example AQGS8MF6O3xNjl8BI0VniavN
+         * @example AgGS8MF6O3xNjl8BI0VniasqLZ-U
          */
         before?: string;
       };
@@ -8546,6 +8543,21 @@ export type operations = {
               code?: "KEY_MANAGEMENT_DISABLED" | "REAUTH_REQUIRED";
             };
           });
+        };
+      };
+      /** @description [CAPACITY_REQUEST_PENDING](/docs/errors/CAPACITY_REQUEST_PENDING): A capacity request of this account is pending already. */
+      409: {
+        headers: {
+          /** @description Id of this request. */
+          "X-Request-Id"?: string;
+        };
+        content: {
+          "application/json": components["schemas"]["Error"] & {
+            error?: {
+              /** @enum {unknown} */
+              code?: "CAPACITY_REQUEST_PENDING";
+            };
+          };
         };
       };
       /** @description [PAYLOAD_TOO_LARGE](/docs/errors/PAYLOAD_TOO_LARGE): The request body is larger than 64 KiB. */
@@ -9359,6 +9371,8 @@ export type operations = {
                    */
                   source: "account" | "platform";
                 })[];
+              /** @description Always null: one page holds them all. */
+              next_before: string | null;
             };
           };
         };
@@ -9464,7 +9478,7 @@ export type operations = {
         limit?: number;
         /**
          * @description The next_before of the page before this one.
-         * @example AQGS8MF6O3xNjl8BI0VniavN
+         * @example AgGS8MF6O3xNjl8BI0VniasqLZ-U
          */
         before?: string;
       };
@@ -9719,7 +9733,7 @@ export type operations = {
         limit?: number;
         /**
          * @description The next_before of the page before this one.
-         * @example AQGS8MF6O3xNjl8BI0VniavN
+         * @example AgGS8MF6O3xNjl8BI0VniasqLZ-U
          */
         before?: string;
         /**
@@ -11883,7 +11897,7 @@ export type operations = {
         limit?: number;
         /**
          * @description The next_before of the page before this one.
-         * @example AQGS8MF6O3xNjl8BI0VniavN
+         * @example AgGS8MF6O3xNjl8BI0VniasqLZ-U
          */
         before?: string;
       };

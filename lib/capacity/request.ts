@@ -68,7 +68,7 @@ const eventOf = ({ id, accountId, requestId }: About, status: CapacityStatus, at
 
 /**
  * POST /v1/clients/capacity-requests.
- * @throws VALIDATION_ERROR when a request is pending already
+ * @throws CAPACITY_REQUEST_PENDING when one of the account waits for its review
  */
 export const requestCapacity = async (
   deps: CapacityDeps,
@@ -82,7 +82,7 @@ export const requestCapacity = async (
   };
   const told = eventOf({ ...request, requestId }, 'pending', deps.clock.now());
   if (!(await deps.capacity.insert(request, told))) {
-    throw invalid({ field: 'body', issue: 'a request is pending already; cancel it first' });
+    throw fail('CAPACITY_REQUEST_PENDING');
   }
   await tellNews(deps, [told]);
   return request;

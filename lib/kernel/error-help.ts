@@ -198,6 +198,12 @@ export const errorHelp: Record<ErrorCode, ErrorHelp> = {
     fix: 'Log in, or set a new password.',
     provoke: 'Register twice with the same address.',
   },
+  CAPACITY_REQUEST_PENDING: {
+    cause:
+      'An account has one capacity request at a time, and one of this account waits for its review.',
+    fix: 'Wait for the review, or take the pending request back with `DELETE /v1/clients/capacity-requests/{id}` and ask anew.',
+    provoke: 'Ask for capacity twice.',
+  },
   IDEMPOTENCY_KEY_REUSED: {
     cause: 'The `Idempotency-Key` was used within 24 hours for another path or another body.',
     fix: 'Make a new key for every new send. A key names one send, not one user.',

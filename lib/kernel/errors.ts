@@ -114,6 +114,11 @@ export const errorCatalogue = {
   ),
   REAUTH_REQUIRED: entry(403, 'no', 'Confirm your password or a code first.'),
   EMAIL_TAKEN: entry(409, 'no', 'An account with this e-mail address exists.'),
+  CAPACITY_REQUEST_PENDING: entry(
+    409,
+    'no',
+    'A capacity request of this account is pending already.',
+  ),
   IDEMPOTENCY_KEY_REUSED: entry(
     422,
     'no',

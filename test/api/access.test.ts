@@ -99,7 +99,7 @@ test('each field of register is bounded, and unknown ones are refused', async (t
     ['turnstile_token', 't'.repeat(4097)],
     ['name', 'half \ud83d'],
     ['company', 'half \ud83d'],
-    ['locale', 'fr'],
+    ['locale', 'a-long-one'],
     ['admin', true],
   ];
   const call = from();

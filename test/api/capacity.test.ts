@@ -61,7 +61,9 @@ test.serial('a request is made with 201, listed, and taken back once', async (t)
       'updated_at',
     ],
   ]);
-  t.is((await ask(customer)).answer.error.code, 'VALIDATION_ERROR', 'one at a time');
+  const again = (await ask(customer)).answer;
+  t.is(again.status, 409);
+  t.is(again.error.code, 'CAPACITY_REQUEST_PENDING', 'one at a time');
   const one = `${path}/${wrapped.capacity_request.id}`;
   t.deepEqual((await customer.session.get(one)).data, wrapped);
   for (let time = 0; time < 2; time++) {

@@ -6,6 +6,7 @@ import test from 'ava';
 import { errorsOf } from '../../api/errors-of.ts';
 import { openApiDocument } from '../../api/openapi.ts';
 import { routes } from '../../api/routes.ts';
+import { readCursor } from '../../lib/kernel/cursor.ts';
 import { errorCatalogue } from '../../lib/kernel/errors.ts';
 import { type Stack, startStack } from '../support/stack.ts';
 
@@ -90,7 +91,7 @@ test('operations are named once, described, tagged, and their parameters are tho
 });
 
 test('every reference resolves and every schema is sound JSON Schema 2020-12', (t) => {
-  const ajv = new Ajv2020({ strict: true, strictTypes: false });
+  const ajv = new Ajv2020({ strict: true, strictTypes: false, strictRequired: false });
   (addFormatsModule as unknown as (instance: Ajv2020) => void)(ajv);
   // OpenAPI's own words beside those of JSON Schema.
   ajv.addVocabulary(['example', 'components']);
@@ -116,7 +117,7 @@ test('every reference resolves and every schema is sound JSON Schema 2020-12', (
 });
 
 test('examples fit their schemas', (t) => {
-  const ajv = new Ajv2020({ strict: false });
+  const ajv = new Ajv2020({ strict: false, multipleOfPrecision: 6 });
   (addFormatsModule as unknown as (instance: Ajv2020) => void)(ajv);
   let seen = 0;
   const visit = (node: unknown, what: string): void => {
@@ -190,7 +191,7 @@ test('the calls of the contract for health and codes are there, with its fields'
     ['get', '/health', [], ['status']],
     ['get', '/health/channels', [], ['whatsapp', 'telegram']],
     ['post', '/v1/otp/send', ['phone'], sent],
-    ['post', '/v1/otp/deliver', ['phone', 'code'], sent],
+    ['post', '/v1/otp/deliver', ['phone', 'code'], ['message_id', 'status', 'cooldown_seconds']],
     ['post', '/v1/otp/verify', ['phone', 'code'], ['verified']],
     ['post', '/v1/otp/telegram-link', ['phone'], ['telegram_bot_url', 'expires_in']],
     ['get', '/v1/otp/status/{message_id}', [], ['message_id', 'status', 'channel', 'mode']],
@@ -204,6 +205,54 @@ test('the calls of the contract for health and codes are there, with its fields'
       path,
     );
   }
+});
+
+const bodyAt = (method: string, path: string) => {
+  const { requestBody } = document.paths[path]?.[method] ?? {};
+  const { schema = {} } = requestBody?.content['application/json'] ?? {};
+  return { required: requestBody?.required, schema };
+};
+
+test('what a body must hold beyond single fields is in its schema', (t) => {
+  t.is(bodyAt('post', '/v1/clients/keys/rotate').required, false, 'a rotation needs no body');
+  t.is(bodyAt('post', '/v1/otp/send').required, true);
+  const each = (...names: string[]) => names.map((name) => ({ required: [name] }));
+  const profile = bodyAt('patch', '/v1/clients/profile');
+  t.true(profile.required);
+  t.deepEqual(profile.schema.anyOf, each('name', 'phone', 'company', 'locale'));
+  const settings = bodyAt('patch', '/v1/clients/settings').schema;
+  t.deepEqual(settings.anyOf, each(...Object.keys(settings.properties as Json)));
+  for (const name of ['reauth', 'mfa/disable', 'mfa/recovery']) {
+    const { schema } = bodyAt('post', `/v1/clients/security/${name}`);
+    t.deepEqual(schema.oneOf, each('password', 'code'), name);
+  }
+  const { amount } = bodyAt('post', '/v1/clients/deposits').schema.properties as Record<
+    string,
+    Json
+  >;
+  t.is(amount?.multipleOf, 0.01);
+  t.is((settings.properties as Record<string, Json>).spend_cap_hourly?.multipleOf, 0.000001);
+});
+
+test('times and cursors of queries say their form, and the example of a cursor is one', (t) => {
+  const parameters = document.paths['/v1/clients/otps']?.get?.parameters ?? [];
+  const named = (name: string) => parameters.find((parameter) => parameter.name === name);
+  const forms = [{ format: 'date-time' }, { format: 'date' }];
+  t.deepEqual(named('from')?.schema.anyOf, forms);
+  t.deepEqual(named('to')?.schema.anyOf, forms);
+  const { example } = named('before') as unknown as { example: string };
+  t.truthy(readCursor(example), example);
+});
+
+test('every list has next_before', (t) => {
+  const lists = operations().flatMap(([method, path, { responses }]) => {
+    const { schema } = responses['200']?.content?.['application/json'] ?? {};
+    const { data } = (schema?.properties ?? {}) as { data?: { properties?: Json } };
+    return data?.properties?.items === undefined ? [] : [[method, path, data.properties] as const];
+  });
+  t.true(lists.length > 8);
+  for (const [method, path, properties] of lists)
+    t.true('next_before' in properties, `${method} ${path}`);
 });
 
 /** Spec section 7, in its order. */
@@ -228,6 +277,7 @@ const ours: Record<string, number> = {
     REAUTH_REQUIRED: 403,
     KEY_MANAGEMENT_DISABLED: 403,
     EMAIL_TAKEN: 409,
+    CAPACITY_REQUEST_PENDING: 409,
     IDEMPOTENCY_KEY_REUSED: 422,
   },
   ...{ METHOD_NOT_ALLOWED: 405, PAYLOAD_TOO_LARGE: 413, UNSUPPORTED_MEDIA_TYPE: 415 },

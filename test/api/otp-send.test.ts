@@ -188,3 +188,18 @@ test('tenants do not see each other’s messages', async (t) => {
   t.is((await stranger.live.get(path)).status, 404);
   t.is((await customer.test.get(path)).status, 404);
 });
+
+test.serial(
+  'deliver answers message_id, status and cooldown_seconds and nothing else, also when replayed',
+  async (t) => {
+    const { live } = await stack.customer();
+    const { number } = stack.phone();
+    const once = { 'Idempotency-Key': 'deliver-answers-three-fields' };
+    const first = await live.deliver(number, '493027', once);
+    t.is(first.status, 200, first.text);
+    t.deepEqual(Object.keys(first.data), ['message_id', 'status', 'cooldown_seconds']);
+    const replayed = await live.deliver(number, '493027', once);
+    t.is(replayed.headers.get('idempotent-replayed'), 'true');
+    t.deepEqual(replayed.data, first.data);
+  },
+);

@@ -66,6 +66,11 @@ const company: FieldBounds = {
   good: [undefined, '', 'c', chars(120)],
   bad: [chars(121), 7, true, [], {}],
 };
+/** Signing up keeps whatever language it is told. */
+const anyLocale: FieldBounds = {
+  good: ['en', 'ar', 'fr', 'zh-Hant', 'pt-BR', 'العربية', ''],
+  bad: [chars(9), '\u0000', ...notText],
+};
 const locale: FieldBounds = { good: ['en', 'ar'], bad: ['', 'fr', 'EN', 'en-US', ...notText] };
 const uuid = '01a1fbf0-dc97-7d74-9dbf-33d7e8e4d656';
 
@@ -98,7 +103,7 @@ export const accountBounds: Readonly<Record<string, RouteBounds>> = {
     as: 'anybody',
     base: newcomer,
     fields: {
-      ...{ email, password, company, phone: given(phone), locale: maybe(locale) },
+      ...{ email, password, company, phone: given(phone), locale: maybe(anyLocale) },
       name: given(text(1, 100)),
       turnstile_token: turnstileToken,
     },
