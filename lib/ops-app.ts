@@ -14,6 +14,7 @@ import { createSharedQuality } from './ops/channels.ts';
 import { createFigureBoard } from './ops/figures.ts';
 import { createLogoutStore } from './ops/logout-store.ts';
 import { createLookupStore } from './ops/lookup-store.ts';
+import { createResealStore } from './ops/reseal-store.ts';
 import { createRingStore } from './ops/ring-store.ts';
 import { createRuns } from './ops/runs.ts';
 import { createStopStore } from './ops/stop-store.ts';
@@ -83,6 +84,7 @@ export const createOpsApp = async (options: AppOptions) => {
     ...house,
     ...{ version, letters, ring, audit, trail, runs, figures, management, sharedQuality, guard },
     lookup: createLookupStore(db),
+    reseals: createResealStore(db),
     logouts: createLogoutStore(redis, config.keyPrefix, clock),
     health: createHealth(house),
     close: async () => {

@@ -99,6 +99,17 @@ const reinstate: Command = {
     shown(await client.post(pathTo`/accounts/${id}/reinstate`)),
 };
 
+const logout: Command = {
+  name: 'logout',
+  usage: 'ID',
+  about: 'Ends all sessions of an account within a second; its keys go on.',
+  least: 1,
+  run: async ({ client, words: [id = ''] }) => {
+    const data = await client.post(pathTo`/accounts/${id}/logout`);
+    return { data, text: `${data.ended} sessions ended\n` };
+  },
+};
+
 const booking = (
   name: 'credit' | 'adjust',
   kind: 'deposit' | 'adjust',
@@ -222,7 +233,7 @@ const claim: Command = {
 };
 
 export const accountCommands: readonly Command[] = [
-  ...[accounts, account, logNames, suspend, reinstate],
+  ...[accounts, account, logNames, suspend, reinstate, logout],
   booking('credit', 'deposit', 'Books a payment that was received.'),
   booking('adjust', 'adjust', 'Books a correction, up or down.'),
   ...[payments, claim, price, sharedNumber, capacity, review],

@@ -275,9 +275,40 @@ const reconcile: Command = {
   },
 };
 
+const resealText = (data: Row, resealed: number, failed: number): string => {
+  const rows = (data.left as Row[]).map((one): Cell[] => [one.what, one.keys, one.count]);
+  const head = `${resealed} secrets resealed, ${failed} could not be opened\n`;
+  if (rows.length > 0)
+    return head + table(['STILL UNDER AN OLDER KEY', 'SETTING', 'HOW MANY'], rows);
+  return `${head}Everything at rest is under the newest keys. An older key may be taken out of SEALING_KEYS and TOTP_KEYS an hour from now: codes under way are sealed, too.\n`;
+};
+
+const reseal: Command = {
+  name: 'reseal',
+  usage: '',
+  about:
+    'Seals every secret at rest under the newest key; may be stopped and repeated. Exit code 1 when an older key is still needed.',
+  run: async ({ client, say }) => {
+    let [resealed, failed] = [0, 0];
+    let after: string | null = null;
+    for (;;) {
+      const data: Row = await client.post('/secrets/reseal', after === null ? {} : { after });
+      resealed += Number(data.resealed);
+      failed += Number(data.failed);
+      after = data.next as string | null;
+      if (after === null) {
+        const ok = (data.left as Row[]).length === 0;
+        const text = resealText(data, resealed, failed);
+        return { data: { resealed, failed, left: data.left }, text, ok };
+      }
+      say(`${resealed} secrets resealed so far`);
+    }
+  },
+};
+
 export const platformCommands: readonly Command[] = [
   channels,
   pausing('pause', 'Sends nothing more over a channel, or over one number.'),
   pausing('resume', 'Lets it send again.'),
-  ...[price, priceDefault, platform, change, countries, guard, health, message, reconcile],
+  ...[price, priceDefault, platform, change, countries, guard, health, message, reconcile, reseal],
 ];

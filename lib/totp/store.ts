@@ -95,13 +95,6 @@ export const createTotpStore = (db: Database) => ({
       }),
     ),
 
-  /** Enrollments with a seed, in order of id, after `after`; for sealing them anew. */
-  page: async (after: string | undefined, limit: number) => {
-    const query = db<Row>('totp_enrollments').whereNotNull('seed').orderBy('id').limit(limit);
-    if (after !== undefined) query.where('id', '>', idBytes(after));
-    return (await query).map(fromRow);
-  },
-
   /** Replaces a seed by the same one, sealed with another key; not if it has changed meanwhile. */
   reseal: async (id: string, before: string, seed: string): Promise<void> => {
     await db('totp_enrollments')

@@ -4,7 +4,8 @@ import test from 'ava';
 import { listen } from '../../api/listen.ts';
 import { createApiApp } from '../../lib/app.ts';
 import { silentLog } from '../../lib/kernel/log.ts';
-import { resealSeeds } from '../../lib/totp/reseal.ts';
+import { resealStep } from '../../lib/ops/reseal.ts';
+import { createResealStore } from '../../lib/ops/reseal-store.ts';
 import { appCode } from '../support/authenticator.ts';
 import { createClient } from '../support/client.ts';
 import { aNumber } from '../support/phones.ts';
@@ -71,15 +72,11 @@ test('keys rotate while codes are verified; then the old one can go', async (t) 
   });
   await withKeys([fresh, old], async (url, app) => {
     t.true(await verify(url, phones[0] ?? '', -1), 'sealed with the old key');
-    const seen: number[] = [];
-    const progress = await resealSeeds(app, ({ seen: count }) => seen.push(count));
-    t.deepEqual(
-      progress,
-      { seen: 3, changed: 2 },
-      'the one that was used was sealed anew by its use',
-    );
-    t.deepEqual(seen, [3]);
-    t.is((await resealSeeds(app)).changed, 0);
+    const deps = { ...app, reseals: createResealStore(app.db) };
+    const step = await resealStep(deps, undefined);
+    t.is(step.resealed, 2, 'the one that was used was sealed anew by its use');
+    t.deepEqual(step.left, []);
+    t.is((await resealStep(deps, undefined)).resealed, 0);
   });
   await withKeys([fresh], async (url) => {
     for (const phone of phones) t.true(await verify(url, phone, 1), 'the old key is gone');

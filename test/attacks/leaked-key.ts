@@ -17,7 +17,9 @@ const call =
       signal: AbortSignal.timeout(10_000),
     });
     const text = await answer.text();
-    const { data = {} } = text.startsWith('{') ? (JSON.parse(text) as { data?: Answer['data'] }) : {};
+    const { data = {} } = text.startsWith('{')
+      ? (JSON.parse(text) as { data?: Answer['data'] })
+      : {};
     return { status: answer.status, data: { ...data, text } };
   };
 

@@ -19,7 +19,7 @@ import { accountLine, describeAccount } from '../../../lib/ops/accounts.ts';
 import { type Booked, book } from '../../../lib/ops/booking.ts';
 import type { OpsApp } from '../../../lib/ops-app.ts';
 import { loginHash } from '../../../lib/pulse/lines.ts';
-import { reinstateAccount, suspendAccount } from '../../../lib/security/suspend.ts';
+import { forceLogout, reinstateAccount, suspendAccount } from '../../../lib/security/suspend.ts';
 import { sourceKeyOf } from '../../source.ts';
 import { act } from '../act.ts';
 import { country, idParams, idText, pageQuery, usd } from '../fields.ts';
@@ -104,6 +104,23 @@ export const reinstateOne = opsRoute({
     const what = { action: 'account.reinstate', subject: id, detail: {}, affected: Number };
     const changed = await act(app, request, what, () => reinstateAccount(app, id));
     return { ...(await describeAccount(app, id)), changed };
+  },
+});
+
+export const logoutOne = opsRoute({
+  ...{ method: 'POST', path: '/ops/api/accounts/{id}/logout' },
+  summary:
+    'Ends all sessions of an account and its logins under way, within a second; its keys go on.',
+  params: idParams,
+  handle: async (app, request) => {
+    const { params, requestId } = request;
+    await requireAccount(app, params.id);
+    const what = {
+      ...{ action: 'account.logout', subject: params.id, detail: {} },
+      affected: Number,
+    };
+    const ended = await act(app, request, what, () => forceLogout(app, params.id, requestId));
+    return { ...(await describeAccount(app, params.id)), ended };
   },
 });
 
@@ -228,6 +245,6 @@ export const reviewOne = opsRoute({
 
 export const accountRoutes = [
   ...[listAccounts, searchAccounts, logNames, oneAccount],
-  ...[suspendOne, reinstateOne, creditOne, priceOne, sharedNumberOne],
+  ...[suspendOne, reinstateOne, logoutOne, creditOne, priceOne, sharedNumberOne],
   ...[pendingCapacity, reviewOne],
 ];

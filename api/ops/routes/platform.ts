@@ -2,7 +2,8 @@
 import { reconcile } from '../../../lib/billing/reconcile.ts';
 import { inTimeOrNull } from '../../../lib/kernel/in-time.ts';
 import { fromUsd, toUsd } from '../../../lib/kernel/money.ts';
-import { flag, list, nullable, object, oneOf } from '../../../lib/kernel/schema.ts';
+import { flag, list, nullable, object, oneOf, optional, text } from '../../../lib/kernel/schema.ts';
+import { type ResealStep, resealStep } from '../../../lib/ops/reseal.ts';
 import type { OpsApp } from '../../../lib/ops-app.ts';
 import { setPlatform } from '../../../lib/platform/overrides.ts';
 import { lastProof } from '../../../lib/pulse/books.ts';
@@ -180,6 +181,21 @@ export const proveBooks = opsRoute({
   },
 });
 
+export const resealSecrets = opsRoute({
+  ...{ method: 'POST', path: '/ops/api/secrets/reseal' },
+  summary:
+    'Seals secrets at rest anew under the newest key, for about three seconds; `next` is where another call goes on.',
+  body: object({ after: optional(text().max(60)) }),
+  handle: (app, request) => {
+    const { after } = request.body;
+    const what = {
+      ...{ action: 'secrets.reseal', subject: 'platform', detail: { after: after ?? null } },
+      affected: ({ resealed }: ResealStep) => resealed,
+    };
+    return act(app, request, what, () => resealStep(app, after));
+  },
+});
+
 export const platformRoutes = [
   platformNow,
   changeSwitch,
@@ -188,4 +204,5 @@ export const platformRoutes = [
   changePrice,
   removePrice,
   proveBooks,
+  resealSecrets,
 ];

@@ -2,6 +2,7 @@
 import { plainDecimal } from '../../../../lib/kernel/money.ts';
 import {
   creditOne,
+  logoutOne,
   priceOne,
   reinstateOne,
   sharedNumberOne,
@@ -51,6 +52,10 @@ export const accountForms = [
   accountForm('reinstate', 'Takes an account back.', async ({ run }, _, params) => {
     const { changed } = await run(reinstateOne, { params });
     return changed ? 'Reinstated: its keys work again.' : 'Nothing changed: it was active already.';
+  }),
+  accountForm('logout', 'Ends the sessions of an account.', async ({ run }, _, params) => {
+    const { ended } = await run(logoutOne, { params });
+    return ended === 0 ? 'It had no open session.' : `Ended: ${ended} sessions. Its keys go on.`;
   }),
   accountForm(
     'shared-number',

@@ -91,6 +91,13 @@ const access = (one: Account, csrf: string | undefined): Html => {
         )
   }${actionForm(
     csrf,
+    at(one, 'logout'),
+    askingButton('End its sessions', {
+      ask: `End all sessions of ${one.name}? Its owner has to log in again; its keys go on.`,
+      yes: 'End them',
+    }),
+  )}${actionForm(
+    csrf,
     at(one, 'shared-number'),
     html`<input type="hidden" name="paused" value="${off ? 'no' : 'yes'}"><button>${off ? 'Let it use the shared number again' : 'Keep it off the shared number'}</button>`,
   )}`;
