@@ -37,6 +37,8 @@ export const exampleValues: Record<string, readonly unknown[]> = {
   ...{ failures: [0], disables_at: [null], disabled_at: [null] },
   ...{ started_at: [at('00:00')], total: [12], released: [7] },
   ...{ webhook_url: ['https://api.example.com/tessera'], spend_cap_hourly: [25] },
+  settings: ['webhook_url'],
+  setting: ['webhook_url'],
   webhook_secret: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'],
   ...{ waba_template_language: ['en_US'], billing_plan: ['pay_per_success'], mfa_enabled: [false] },
   ...{ key: ['sk_live_tsr_…'], live: ['sk_live_tsr_…'], test: ['sk_test_tsr_…'] },

@@ -166,6 +166,7 @@ export const accountBounds: Readonly<Record<string, RouteBounds>> = {
         good: [null, 'ar', 'en_US'],
         bad: ['', 'e', 'eng', 'EN', 'en-US', 'en_us', 'en_U', 'en_USA', 7, true, [], {}],
       },
+      keys_manage_account: { good: [false, true], bad: ['', 'true', 0, 1, null, [], {}] },
     },
   },
   'POST /v1/clients/keys': {
