@@ -38,6 +38,8 @@ export const phone = () =>
 export const phoneInput = () =>
   phone()
     .custom((value: string, helpers) => {
+      // What is no E.164 is said by the pattern; guessing the number meant would repeat it in the answer.
+      if (!e164Pattern.test(value)) return value;
       const { canonical } = phoneFacts(value);
       return canonical === value ? value : helpers.error(nationalPrefixIssue, { canonical });
     })

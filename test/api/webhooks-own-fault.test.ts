@@ -24,7 +24,7 @@ const attemptSomething = async (
 ): Promise<string> => {
   await customer.test.send('+14155550100');
   const item = await eventually(t, async () =>
-    (await deliveriesOf(customer, 'type=otp.sent')).find(({ attempts }) => attempts === 1),
+    (await deliveriesOf(customer, 'type=otp.sent', 'test')).find(({ attempts }) => attempts === 1),
   );
   return item.id;
 };
@@ -49,7 +49,7 @@ test.serial('when all receivers fall silent together, it is us', async (t) => {
 
   t.is((await webhookOf(first)).status, 'failing', 'one alone is its own trouble');
   t.is((await webhookOf(last)).status, 'active', 'ours is charged to nobody');
-  const { data } = await last.live.get(`/v1/clients/webhooks/deliveries/${id}`);
+  const { data } = await last.test.get(`/v1/clients/webhooks/deliveries/${id}`);
   t.like(data, {
     status: 'pending',
     attempts: [{ number: 1, status: null, reason: 'our_network' }],

@@ -125,5 +125,9 @@ export const sendTest = async (client: Client): Promise<string> =>
 
 export type Item = Record<string, unknown> & { id: string; status: string; attempts: number };
 
-export const deliveriesOf = async ({ live }: Customer, query = ''): Promise<Item[]> =>
-  (await live.get(`/v1/clients/webhooks/deliveries?${query}`)).data.items as Item[];
+export const deliveriesOf = async (
+  customer: Customer,
+  query = '',
+  mode: 'live' | 'test' = 'live',
+): Promise<Item[]> =>
+  (await customer[mode].get(`/v1/clients/webhooks/deliveries?${query}`)).data.items as Item[];
