@@ -1,5 +1,5 @@
 // The story of a bad night, in one go: WhatsApp fails, an operator sees why, pauses it, and has what died delivered.
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import type { Page } from 'playwright-core';
 import type { SendJob } from '../../lib/jobs.ts';
 import { newId } from '../../lib/kernel/ids.ts';
@@ -8,7 +8,7 @@ import { browserPath } from '../support/browser.ts';
 import { type Console, findings, startConsole } from '../support/console.ts';
 import { addLetters } from '../support/full-house.ts';
 import type { TestPhone } from '../support/phones.ts';
-import { eventually } from '../support/stack.ts';
+import { type Customer, eventually } from '../support/stack.ts';
 
 const inBrowser = browserPath() === undefined ? test.serial.skip : test.serial;
 
@@ -34,18 +34,21 @@ const lateSend = (phone: TestPhone, code: string): SendJob => {
   };
 };
 
-/** Customers go on sending to phones whose WhatsApp behaves like this, until told to stop. */
-const keepSending = (behaviour: string) => {
+/** A customer goes on sending to phones whose WhatsApp behaves like this, until told to stop or the test ends. */
+const keepSending = (t: ExecutionContext, customer: Customer, behaviour: string) => {
   const answers: Promise<unknown>[] = [];
-  const timer = setInterval(async () => {
+  const send = async (): Promise<void> => {
     const phone = house.stack.phone();
     await phone.behave({ whatsapp: behaviour });
-    answers.push(house.customer.live.send(phone.number).catch(() => undefined));
-  }, 150);
-  return async () => {
+    await customer.live.send(phone.number);
+  };
+  const timer = setInterval(() => answers.push(send().catch(() => undefined)), 150);
+  const stop = async (): Promise<void> => {
     clearInterval(timer);
     await Promise.all(answers);
   };
+  t.teardown(stop);
+  return stop;
 };
 
 const tile = async (page: Page, term: string): Promise<number> =>
@@ -65,7 +68,7 @@ inBrowser(
 
     const page = await open('/ops');
     const startedAt = performance.now();
-    const stop = keepSending('http_500');
+    const stop = keepSending(t, customer, 'http_500');
     // What is wrong and why, without touching the page.
     await page.waitForSelector(
       'text=/WhatsApp \\(shared number\\) answers 131000 \\(trouble on its side\\) since \\d\\d:\\d\\d/',
@@ -74,6 +77,8 @@ inBrowser(
     await eventually(t, async () => ((await tile(page, 'Retrying')) > 0 ? true : undefined));
     t.log(`seen after ${Math.round(performance.now() - startedAt)} ms`);
     const before = await tile(page, 'Retrying');
+    // A second customer: retries of the first alone stand still once as many end as begin.
+    const stopSecond = keepSending(t, await stack.customer(), 'http_500');
     await eventually(t, async () => ((await tile(page, 'Retrying')) > before ? true : undefined));
 
     await page.getByRole('link', { name: /See the channel/ }).click();
@@ -85,7 +90,7 @@ inBrowser(
     await pressAndConfirm(page, 'Pause WhatsApp as a whole', 'Pause');
     await page.waitForSelector('#told:text-is("WhatsApp is paused.")');
     await whole.getByText('by Tester: WhatsApp answers nothing but 500').waitFor();
-    await stop();
+    await Promise.all([stop(), stopSecond()]);
     const refused = await customer.live.send(stack.phone().number);
     t.is(refused.error.code, 'CENTRAL_WHATSAPP_PAUSED');
 
