@@ -1,4 +1,5 @@
 // When a prefix is being pumped: what counts as evidence, what it takes to hold a prefix, and for how long.
+import { platformAccountId } from '../accounts/platform.ts';
 import type { EventWire } from '../jobs.ts';
 import { day, hour, minute } from '../kernel/clock.ts';
 import { idTime } from '../kernel/ids.ts';
@@ -193,9 +194,13 @@ export type Allowed = { accounts: ReadonlySet<string>; prefixes: readonly string
 
 const parts = (list: string): string[] => list.split(',').filter((part) => part !== '');
 
-/** The allow-list from its settings, two comma lists. */
+/**
+ * The allow-list from its settings, two comma lists. The platform account, which sends password resets to the owners of
+ * accounts, is always on it: strangers ask for those codes, and a hold would lock every owner of a block of numbers out.
+ * The playground account is not: whatever strangers pump there, no owner waits for it.
+ */
 export const parseAllowed = (accounts: string, prefixes: string): Allowed => ({
-  accounts: new Set(parts(accounts)),
+  accounts: new Set([platformAccountId, ...parts(accounts)]),
   prefixes: parts(prefixes),
 });
 

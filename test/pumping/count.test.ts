@@ -1,6 +1,7 @@
 // Evidence on a real Redis: each message once in any order, and whose messages are none.
 import test from 'ava';
 import fc from 'fast-check';
+import { platformAccountId, playgroundAccountId } from '../../lib/accounts/platform.ts';
 import { parseAllowed, windowMs } from '../../lib/pumping/rules.ts';
 import { contentsUnder, openTestRedis, type TestRedis } from '../support/redis-server.ts';
 import { ending, endings, spread, start } from './evidence.ts';
@@ -93,4 +94,15 @@ test('who is on the allow-list is not counted, nor anybody when the guard is off
     t.deepEqual(await contentsUnder(server.redis, prefix), {});
     t.deepEqual(lines, []);
   }
+});
+
+test('codes to owners who forgot their password hold no block of numbers; what strangers do in the playground does', async (t) => {
+  const lane = createLane(server);
+  await lane.count(endings(600, { accountId: platformAccountId }));
+  t.deepEqual(await contentsUnder(server.redis, lane.prefix), {});
+  await lane.count(endings(30, { accountId: playgroundAccountId }));
+  t.deepEqual(
+    (await lane.held()).map(({ accountId }) => accountId),
+    [playgroundAccountId],
+  );
 });
