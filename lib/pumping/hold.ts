@@ -134,21 +134,49 @@ const sharesOf = (place: Place, accountId: string, recorded: Recorded, tally: Sc
   return [codes, sent].filter(({ fault }) => fault !== null);
 };
 
-/** The share of another account as it is now: what the group knows of it may be old. */
-const refreshed = async (
+/** A share as it is now, and the last hold of its account in that place. */
+type Current = { share: Share; previous: GroundedHold | undefined };
+
+const sameCounts = (one: Share, other: Share): boolean =>
+  one.settled === other.settled && one.verified === other.verified && one.open === other.open;
+
+/** The share of another account as it is now; undefined when nothing is wrong with it any more. */
+const currentOf = async (
   deps: HolderDeps,
   place: Place,
-  known: GroupShare,
-): Promise<{ share: Share | undefined; previous: GroundedHold | undefined }> => {
-  const { accountId } = known;
+  listed: GroupShare,
+): Promise<Current | undefined> => {
+  const { accountId } = listed;
   const prefixKey = scopeKeyOf(deps.recipients, accountId, place);
   const recorded = await deps.store.look({ accountId, prefixKey }, deps.clock.now());
   const tally = recorded.scopes.get(prefixKey);
-  const now = tally && !recorded.good ? sharesOf(place, accountId, recorded, tally) : [];
-  return {
-    share: now.find((share) => fieldOf(share) === fieldOf(known)),
-    previous: tally?.hold,
-  };
+  const shares = tally && !recorded.good ? sharesOf(place, accountId, recorded, tally) : [];
+  const share = shares.find((one) => fieldOf(one) === fieldOf(listed));
+  return share && { share, previous: tally?.hold };
+};
+
+/**
+ * Looks up what has become of shares since they were listed: codes that were open then may have been entered. The group
+ * lists the new state, so that the same change is not looked up twice.
+ */
+const refresh = async (
+  deps: HolderDeps,
+  place: Place,
+  listed: readonly GroupShare[],
+): Promise<Current[]> => {
+  const found = await Promise.all(
+    listed.map(async (known) => ({ known, current: await currentOf(deps, place, known) })),
+  );
+  const changes = found
+    .filter(({ known, current }) => !current || !sameCounts(known, current.share))
+    .map(({ known, current }) => ({
+      field: fieldOf(known),
+      share: current && { ...current.share, spent: false },
+    }));
+  if (changes.length > 0) {
+    await deps.store.changeGroup(place.groupKey, changes, deps.clock.now());
+  }
+  return found.map(({ current }) => current).filter((current) => current !== undefined);
 };
 
 /** Judges an account among the others of a place, and every other one there: one more share may hold them all. */
@@ -160,20 +188,16 @@ const judgeTogether = async (
 ): Promise<void> => {
   const field = fieldOf(mine);
   const change = { field, share: { ...mine, spent: false } };
-  const shares = await deps.store.changeGroup(place.groupKey, [change], deps.clock.now());
-  const grounds = judge(mine, shares, place.bounds);
-  if (grounds) await begin(deps, place, mine, { grounds, previous });
-  const others = shares.filter(
-    (share) =>
-      !share.spent && fieldOf(share) !== field && !deps.allowed.accounts.has(share.accountId),
-  );
+  const listed = await deps.store.changeGroup(place.groupKey, [change], deps.clock.now());
+  const others = listed.filter((share) => !share.spent && fieldOf(share) !== field);
+  if (![mine, ...others].some((share) => judge(share, listed, place.bounds))) return;
+  const all = [{ share: mine, previous }, ...(await refresh(deps, place, others))];
+  const shares = [...listed.filter(({ spent }) => spent), ...all.map(({ share }) => share)];
   await Promise.all(
-    others.map(async (known) => {
-      if (!judge(known, shares, place.bounds)) return;
-      const { share, previous: last } = await refreshed(deps, place, known);
-      const left = shares.filter((one) => one !== known);
-      const against = share && judge(share, [...left, share], place.bounds);
-      if (share && against) await begin(deps, place, share, { grounds: against, previous: last });
+    all.map(async ({ share, previous: last }) => {
+      if (deps.allowed.accounts.has(share.accountId)) return;
+      const grounds = judge(share, shares, place.bounds);
+      if (grounds) await begin(deps, place, share, { grounds, previous: last });
     }),
   );
 };

@@ -43,6 +43,19 @@ test('an account that had open codes when a block was attacked is not held when 
   t.deepEqual(await heldAccounts(lane), four);
 });
 
+test('codes of others that were entered meanwhile hold nobody', async (t) => {
+  const lane = createLane(server);
+  const open = Array.from({ length: 60 }, (_, index) =>
+    endings(1, { accountId: `n${index}`, type: 'otp.sent', lastedMs: 0 }),
+  );
+  for (const codes of open) {
+    await lane.count(codes);
+    await lane.count(codes.map((event) => ({ ...event, type: 'otp.verified' })));
+  }
+  await lane.count(endings(3, { accountId: 'unlucky' }));
+  t.deepEqual(await heldAccounts(lane), []);
+});
+
 test('a known good account is held for its own thirty alone', async (t) => {
   const lane = createLane(server);
   await lane.count(spread(50, { accountId: 'known', type: 'otp.verified' }));
