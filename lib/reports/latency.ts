@@ -40,14 +40,18 @@ const depthOf = (histogram: Histogram, sumMs: number): number => {
   return Math.min(Math.max((sumMs - lowest) / (highest - lowest), 0), 1);
 };
 
+const lastBound = latencyBounds.at(-1) ?? 0;
+
 /**
- * The latency (ms) that a share from 0 to 1 of all stayed within, or null when there are none: exact to the span it
- * falls into, and read off the distribution inside the spans that has the exact mean (`sumMs` is the sum of all, ms).
- * So percentiles and mean are of the same times: where all took 0 ms, each is 0. Beyond the last bound it is that bound.
+ * The latency (ms) that a share from 0 to 1 of all stayed within, or null when there are none: that of a single one
+ * exactly; of several exact to the span it falls into, and read off the distribution inside the spans that has the exact
+ * mean (`sumMs` is the sum of all, ms), so that percentiles fit the mean. Beyond the last bound it is that bound.
  */
 export const percentile = (histogram: Histogram, share: number, sumMs: number): number | null => {
-  const wanted = share * sizeOf(histogram);
+  const size = sizeOf(histogram);
+  const wanted = share * size;
   if (wanted === 0) return null;
+  if (size === 1) return Math.min(sumMs, lastBound);
   const depth = depthOf(histogram, sumMs);
   let before = 0;
   for (const [index, count] of histogram.entries()) {
