@@ -47,6 +47,12 @@ const keepAliveMs = 65_000;
 const defaultArrivalMs = 15_000;
 /** How often late requests are looked for, and while closing what has become idle. */
 const sweepMs = 250;
+/**
+ * Connections that the kernel keeps until the process takes them (it allows net.core.somaxconn, 4096 by default). With
+ * Node's own 511 a burst of strangers makes the kernel drop others' first packets, which come again after a second or
+ * three.
+ */
+const backlog = 4_096;
 /** How long a refused client may take to read its answer before its connection is cut. */
 const lingerMs = 1_000;
 const retrySeconds = 5;
@@ -223,7 +229,7 @@ export const serve = async (
 
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, host, resolve);
+    server.listen({ port, host, backlog }, resolve);
   });
   return { port: (server.address() as AddressInfo).port, close };
 };
