@@ -10,7 +10,7 @@ export type ConnectionLimits = {
 };
 
 /** The limit at which a connection was closed. */
-export type ConnectionLimit = 'connections' | 'connections_of_address';
+export type ConnectionLimit = 'connections' | 'connections_of_address' | 'requests_of_connection';
 
 export type Connections = {
   /**
@@ -19,6 +19,10 @@ export type Connections = {
    * new one is to be refused.
    */
   admit(socket: Socket): boolean;
+  /** Counts a request that is to be answered. Answers false when too many of its connection are: then it is closed. */
+  queue(socket: Socket): boolean;
+  /** The answer to one of them is out, or never will be. */
+  unqueue(socket: Socket): void;
   /** A request on it has arrived as a whole: it is not closed until it is answered. */
   begin(socket: Socket): void;
   /** That request is answered. */
@@ -34,7 +38,15 @@ type Connection = {
   trusted: boolean;
   /** Whole requests that are not answered yet; several when they are pipelined. */
   requests: number;
+  /** Requests whose answers are not out yet. */
+  queued: number;
 };
+
+/**
+ * Requests that one connection may send ahead of their answers. All that come in one piece are begun before anything
+ * else is done: thousands would keep every other client waiting. Proxies and nearly all clients send one at a time.
+ */
+const maxQueued = 16;
 
 /** Connections counted together, and those of them that may be closed, the longest idle first. */
 type Group = { size: number; strangers: Set<Connection>; trusted: Set<Connection> };
@@ -46,6 +58,38 @@ const idleOf = (group: Group, { trusted }: Connection): Set<Connection> =>
 
 const longestIdle = ({ strangers, trusted }: Group): Connection | undefined =>
   strangers.values().next().value ?? trusted.values().next().value;
+
+type Idle = { set(connection: Connection): void; unset(connection: Connection): void };
+
+/** What a connection does once it is taken in. */
+const following = (
+  bySocket: ReadonlyMap<Socket, Connection>,
+  idle: Idle,
+): Pick<Connections, 'unqueue' | 'begin' | 'end' | 'trust'> => ({
+  unqueue: (socket) => {
+    const connection = bySocket.get(socket);
+    if (connection !== undefined) connection.queued--;
+  },
+  begin: (socket) => {
+    const connection = bySocket.get(socket);
+    if (connection === undefined) return;
+    connection.requests++;
+    idle.unset(connection);
+  },
+  end: (socket) => {
+    const connection = bySocket.get(socket);
+    if (connection === undefined) return;
+    connection.requests--;
+    if (connection.requests === 0) idle.set(connection);
+  },
+  trust: (socket) => {
+    const connection = bySocket.get(socket);
+    if (connection === undefined || connection.trusted) return;
+    idle.unset(connection);
+    connection.trusted = true;
+    if (connection.requests === 0) idle.set(connection);
+  },
+});
 
 /**
  * Counts the connections of one listener.
@@ -99,32 +143,25 @@ export const createConnections = (
       const source = sourceOf(socket.remoteAddress ?? '');
       if (!hasRoom(source)) return false;
       if (!bySource.has(source)) bySource.set(source, newGroup());
-      const connection: Connection = { socket, source, trusted: false, requests: 0 };
+      const connection: Connection = { socket, source, trusted: false, requests: 0, queued: 0 };
       bySocket.set(socket, connection);
       for (const group of groupsOf(connection)) group.size++;
       setIdle(connection);
       socket.once('close', () => forget(connection));
       return true;
     },
-    begin: (socket) => {
+    queue: (socket) => {
       const connection = bySocket.get(socket);
-      if (connection === undefined) return;
-      connection.requests++;
-      unsetIdle(connection);
+      // It was closed, and this came with what was read before.
+      if (connection === undefined) return false;
+      connection.queued++;
+      if (connection.queued <= maxQueued) return true;
+      onClosed('requests_of_connection');
+      forget(connection);
+      socket.destroy();
+      return false;
     },
-    end: (socket) => {
-      const connection = bySocket.get(socket);
-      if (connection === undefined) return;
-      connection.requests--;
-      if (connection.requests === 0) setIdle(connection);
-    },
-    trust: (socket) => {
-      const connection = bySocket.get(socket);
-      if (connection === undefined || connection.trusted) return;
-      unsetIdle(connection);
-      connection.trusted = true;
-      if (connection.requests === 0) setIdle(connection);
-    },
+    ...following(bySocket, { set: setIdle, unset: unsetIdle }),
     size: () => all.size,
   };
 };

@@ -180,7 +180,8 @@ export const serve = async (
   const answering = new Map<Duplex, ServerResponse | undefined>();
   let closing = false;
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
-    if (isRefused(request.socket)) return;
+    if (isRefused(request.socket) || !connections.queue(request.socket)) return;
+    response.once('close', () => connections.unqueue(request.socket));
     answering.set(request.socket, response);
     if (closing) response.shouldKeepAlive = false;
     follow(connections, request, response);

@@ -143,3 +143,31 @@ test.serial(
     t.regex(metrics, /tessera_intake_refused_total\{limit="bodies_of_strangers"\} [1-9]/);
   },
 );
+
+/** The same request so many times in one piece, without waiting for an answer. */
+const ahead = (path: string, count: number): string => {
+  const { host } = new URL(stack.url);
+  return `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n\r\n`.repeat(count);
+};
+
+const answersIn = (said: string): number => said.split('HTTP/1.1 404').length - 1;
+
+test.serial(
+  'a connection that sends requests far ahead of their answers is closed, one that sends a few is answered',
+  async (t) => {
+    const few = await openSilent(t, stack.url, '127.0.0.111');
+    few.socket.write(ahead('/nothing', 16));
+    await eventually(t, () => (answersIn(few.said()) === 16 ? true : undefined));
+    few.socket.write(ahead('/nothing', 16));
+    await eventually(t, () => (answersIn(few.said()) === 32 ? true : undefined));
+    t.false(few.closed());
+
+    const many = await openSilent(t, stack.url, '127.0.0.112');
+    many.socket.write(ahead('/nothing', 1_000));
+    await finishSoon(t, [many]);
+    t.true(answersIn(many.said()) < 1_000);
+    const metrics = await stack.api.metrics.registry.metrics();
+    t.regex(metrics, /tessera_intake_refused_total\{limit="requests_of_connection"\} 1/);
+    t.is((await stack.anybody.get('/health')).status, 200);
+  },
+);
