@@ -1,8 +1,9 @@
 // What may be sent without being paid for: the trial, the shared number's allowance, and what unverified messages cost.
 import test from 'ava';
+import { platformAccountId, playgroundAccountId } from '../../lib/accounts/platform.ts';
 import { reconcile } from '../../lib/billing/reconcile.ts';
 import { day, hour, minute } from '../../lib/kernel/clock.ts';
-import { fromMessageId, idBytes } from '../../lib/kernel/ids.ts';
+import { fromMessageId, idBytes, newId } from '../../lib/kernel/ids.ts';
 import { appCode } from '../support/authenticator.ts';
 import { createHandClock } from '../support/hand-clock.ts';
 import { fund } from '../support/money.ts';
@@ -329,3 +330,24 @@ test.serial(
     t.like(found, { message: { plan: 'trial', priceMicros: 1_000_000 } });
   },
 );
+
+test.serial('the service’s own accounts have no cap: owners always get their codes', async (t) => {
+  for (const id of [platformAccountId, playgroundAccountId]) {
+    const account = await stack.api.accounts.find(id);
+    if (!account) throw new Error('the migrations make it');
+    const sends = Array.from({ length: 20 }, () => {
+      const holdId = newId();
+      return stack.api.quotes.send({ account, mode: 'live', country: 'US', holdId, shared: true });
+    });
+    t.deepEqual(
+      new Set((await Promise.all(sends)).map(({ priceMicros }) => priceMicros)),
+      new Set([0]),
+    );
+    const keys = await stack.api.redis.keys(`${stack.config.keyPrefix}*:{${id}}`);
+    t.deepEqual(
+      keys.filter((key) => /exposed|hold-/.test(key)),
+      [],
+      'nothing is held or counted',
+    );
+  }
+});
