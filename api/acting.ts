@@ -10,6 +10,16 @@ type Call = Pick<Callers['account'], 'session' | 'keyId'> & {
   visitor(): { ip: string };
 };
 
+/**
+ * What a call that changes the account counts by: all keys of an account together, since a key makes others at will,
+ * and its sessions together. A key that leaked uses up nothing that its owner needs to end the leak.
+ */
+export const changesOf = ({
+  account,
+  session,
+}: Pick<Callers['account'], 'account' | 'session'>): string =>
+  session ? account.id : `keys:${account.id}`;
+
 /** The credential of a call and where it comes from. */
 export const actOf = ({ session, keyId, requestId, visitor }: Call): Act => ({
   by: session ? 'session' : 'key',

@@ -10,7 +10,7 @@ import { requireProof } from '../../lib/sessions/authenticate.ts';
 import { endSession, type Opened, refreshSession } from '../../lib/sessions/open.ts';
 import { revealFirstKeys, signUp } from '../../lib/signup/register.ts';
 import { accountData, accountView } from '../account-fields.ts';
-import { actOf } from '../acting.ts';
+import { actOf, changesOf } from '../acting.ts';
 import { refuseUnknownToken } from '../caller.ts';
 import { email, password, phoneInput, resetCode } from '../fields.ts';
 import { route } from '../route.ts';
@@ -87,7 +87,7 @@ const signupSecretRoute = route({
     requireLiveRights(keyMode);
     requireLastingKey(keyEnds);
     requireProof(session, app.clock.now());
-    await takeRead(app.reads, 'key_change', account.id);
+    await takeRead(app.reads, 'key_change', changesOf(request));
     return { keys: await revealFirstKeys(app, account.id, actOf(request)) };
   },
 });

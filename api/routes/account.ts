@@ -12,7 +12,7 @@ import { takeRead } from '../../lib/limits/reads.ts';
 import { requireProof } from '../../lib/sessions/authenticate.ts';
 import { endpointView } from '../../lib/webhooks/manage.ts';
 import { accountDetails, accountDetailsView } from '../account-fields.ts';
-import { changerOf } from '../acting.ts';
+import { changerOf, changesOf } from '../acting.ts';
 import { nullableTimestamp, phoneInput, typed } from '../fields.ts';
 import { route } from '../route.ts';
 
@@ -61,7 +61,7 @@ const profile = route({
       if (!session) throw fail('REAUTH_REQUIRED', {}, { message: 'Change the phone by session.' });
       requireProof(session, app.clock.now());
     }
-    await takeRead(app.reads, 'profile_change', account.id);
+    await takeRead(app.reads, 'profile_change', changesOf(request));
     const { company, ...rest } = body;
     const changes = { ...rest, ...(company === undefined ? {} : { company: company || null }) };
     return detailsOf(
@@ -130,7 +130,7 @@ const settings = route({
       const message = 'Whether keys may manage the account is set by session.';
       throw fail('REAUTH_REQUIRED', {}, { message });
     }
-    await takeRead(app.reads, 'profile_change', account.id);
+    await takeRead(app.reads, 'profile_change', changesOf(request));
     const { webhook_url: url, spend_cap_hourly: cap, waba_template_language: language } = body;
     const { keys_manage_account: keysManage } = body;
     const changes = {
@@ -159,7 +159,7 @@ const webhookSecret = route({
     requireLiveRights(keyMode);
     requireLastingKey(keyEnds);
     requireProof(session, app.clock.now());
-    await takeRead(app.reads, 'webhook_change', account.id);
+    await takeRead(app.reads, 'webhook_change', changesOf(request));
     const changer = changerOf(request, app.clock.now());
     const { secret, previousValidUntil: until } = await rotateWebhookSecret(
       app,

@@ -6,6 +6,7 @@ import { listTransactions, transactionsCsv } from '../../lib/billing/transaction
 import { decimal, integer, list, nullable, object, oneOf, text } from '../../lib/kernel/schema.ts';
 import { requireLiveRights } from '../../lib/keys/rights.ts';
 import { takeRead } from '../../lib/limits/reads.ts';
+import { changesOf } from '../acting.ts';
 import { listQuery, page, timestamp } from '../fields.ts';
 import { csvRoute, route } from '../route.ts';
 
@@ -112,9 +113,9 @@ const deposits = route({
     amount: usd('What was asked for.'),
     status: oneOf('pending').description('Nothing is booked yet.'),
   }),
-  handle: async (app, { account, keyMode, body }) => {
+  handle: async (app, { account, session, keyMode, body }) => {
     requireLiveRights(keyMode);
-    await takeRead(app.reads, 'connect', account.id);
+    await takeRead(app.reads, 'connect', changesOf({ account, session }));
     const { amount } = body;
     const { id, url } = await openDeposit(app, { accountId: account.id, amount });
     return { deposit_id: id, checkout_url: url, amount, status: 'pending' as const };

@@ -11,6 +11,7 @@ import { plainLines } from '../../lib/kernel/plain-text.ts';
 import { integer, nullable, object, oneOf, optional, text } from '../../lib/kernel/schema.ts';
 import { requireLiveRights } from '../../lib/keys/rights.ts';
 import { takeRead } from '../../lib/limits/reads.ts';
+import { changesOf } from '../acting.ts';
 import { idNamed, listQuery, nullableTimestamp, page, timestamp } from '../fields.ts';
 import { route } from '../route.ts';
 
@@ -63,9 +64,9 @@ const create = route({
     ),
   }),
   data: wrapper(),
-  handle: async (app, { account, keyMode, body, requestId }) => {
+  handle: async (app, { account, session, keyMode, body, requestId }) => {
     requireLiveRights(keyMode);
-    await takeRead(app.reads, 'connect', account.id);
+    await takeRead(app.reads, 'connect', changesOf({ account, session }));
     const wish = {
       accountId: account.id,
       sustained: body.requested_sustained_per_minute,
@@ -110,9 +111,9 @@ const cancel = route({
   errors: ['NOT_FOUND', 'REAUTH_REQUIRED'],
   params,
   data: wrapper(),
-  handle: async (app, { account, keyMode, params: { id }, requestId }) => {
+  handle: async (app, { account, session, keyMode, params: { id }, requestId }) => {
     requireLiveRights(keyMode);
-    await takeRead(app.reads, 'connect', account.id);
+    await takeRead(app.reads, 'connect', changesOf({ account, session }));
     const given = { accountId: account.id, id: idNamed(id), requestId };
     return wrapped(await cancelCapacity(app, given));
   },

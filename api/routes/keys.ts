@@ -1,7 +1,8 @@
 // API keys in their owner's hands (spec section 4, "Account").
-import { plainLine } from '../../lib/kernel/plain-text.ts';
+
 import { type SecurityEntry, securityActions } from '../../lib/accounts/acts.ts';
 import { idTime } from '../../lib/kernel/ids.ts';
+import { plainLine } from '../../lib/kernel/plain-text.ts';
 import {
   flag,
   list,
@@ -25,7 +26,7 @@ import { requireLastingKey, requireLiveRights } from '../../lib/keys/rights.ts';
 import type { KeyRecord } from '../../lib/keys/rules.ts';
 import { takeRead } from '../../lib/limits/reads.ts';
 import { requireProof } from '../../lib/sessions/authenticate.ts';
-import { actOf } from '../acting.ts';
+import { actOf, changesOf } from '../acting.ts';
 import { nullableTimestamp, page, timestamp, uuid } from '../fields.ts';
 import { type Callers, route } from '../route.ts';
 
@@ -41,7 +42,9 @@ const facts = {
   mode: mode(),
   prefix: text().description('How the key begins.').example('sk_live_tsr_'),
   last4: text().description('How it ends.').example('7Qx2'),
-  made_by: nullable(uuid()).description('Id of the key that made it; null: a session did.'),
+  made_by: nullable(uuid()).description(
+    'Id of the key that made it, or was shown it by signup-secret; null: a session.',
+  ),
   created_at: timestamp(),
 };
 
@@ -97,7 +100,7 @@ const create = route({
     if (wanted === 'live') requireLiveRights(keyMode);
     requireLastingKey(keyEnds);
     requireProof(session, app.clock.now());
-    await takeRead(app.reads, 'key_change', account.id);
+    await takeRead(app.reads, 'key_change', changesOf(request));
     const { id: accountId } = account;
     const wish = { accountId, name: body.name, mode: wanted, act: actOf(request) };
     return issuedView(await createKey(app, wish));
@@ -123,7 +126,7 @@ const rotate = route({
     if (id !== keyId) requireLiveRights(keyMode);
     requireLastingKey(keyEnds);
     requireProof(session, app.clock.now());
-    await takeRead(app.reads, 'key_change', account.id);
+    await takeRead(app.reads, 'key_change', changesOf(request));
     const act = actOf(request);
     const { issued, before } = await rotateKey(app, { accountId: account.id, id, act });
     return {

@@ -9,6 +9,7 @@ import { flag, nullable, object, optional, text } from '../../lib/kernel/schema.
 import { requireLastingKey } from '../../lib/keys/rights.ts';
 import { refusalExtras } from '../../lib/limits/answers.ts';
 import { requireProof } from '../../lib/sessions/authenticate.ts';
+import { changesOf } from '../acting.ts';
 import {
   connectionData,
   connectionView,
@@ -34,7 +35,7 @@ const templateErrors: ErrorCode[] = [...changeErrors, 'NOT_FOUND'];
 /** Live sends depend on the connection, so a test key does not change it; all but leaving share one limit. */
 const mayChange = async (
   app: ApiApp,
-  { account, keyMode, keyEnds }: Pick<Callers['account'], 'account' | 'keyMode' | 'keyEnds'>,
+  { account, session, keyMode, keyEnds }: Callers['account'],
   row: 'connect' | 'disconnect' = 'connect',
 ): Promise<void> => {
   if (keyMode === 'test') {
@@ -43,7 +44,7 @@ const mayChange = async (
     throw fail('REAUTH_REQUIRED', {}, { message });
   }
   requireLastingKey(keyEnds);
-  const taken = await app.reads.take(row, account.id);
+  const taken = await app.reads.take(row, changesOf({ account, session }));
   if (!taken.admitted) throw fail('RATE_LIMIT_EXCEEDED', refusalExtras(taken.refusal));
 };
 

@@ -4,6 +4,7 @@ import { readableMode, requireLiveRights } from '../../lib/keys/rights.ts';
 import { takeRead } from '../../lib/limits/reads.ts';
 import { eventCatalogue } from '../../lib/webhooks/catalogue.ts';
 import { findDelivery, listDeliveries, redeliver, sendTest } from '../../lib/webhooks/manage.ts';
+import { changesOf } from '../acting.ts';
 import { listQuery, mode, moment, nullableTimestamp, page, timestamp } from '../fields.ts';
 import { route } from '../route.ts';
 
@@ -87,9 +88,9 @@ const again = route({
   errors: ['VALIDATION_ERROR', 'NOT_FOUND', 'REAUTH_REQUIRED'],
   params,
   data: object({ id: text().guid(), ...outlook }),
-  handle: async (app, { account, keyMode, params: { id } }) => {
+  handle: async (app, { account, session, keyMode, params: { id } }) => {
     requireLiveRights(keyMode);
-    await takeRead(app.reads, 'webhook_change', account.id);
+    await takeRead(app.reads, 'webhook_change', changesOf({ account, session }));
     return redeliver(app, account.id, { id: id.toLowerCase(), mode: readableMode(keyMode) });
   },
 });
@@ -102,9 +103,9 @@ const test = route({
     event_id: text().description('The webhook-id header of the delivery.'),
     ...outlook,
   }),
-  handle: async (app, { account, keyMode, requestId }) => {
+  handle: async (app, { account, session, keyMode, requestId }) => {
     requireLiveRights(keyMode);
-    await takeRead(app.reads, 'webhook_change', account.id);
+    await takeRead(app.reads, 'webhook_change', changesOf({ account, session }));
     return sendTest(app, { accountId: account.id, requestId });
   },
 });

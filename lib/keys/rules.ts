@@ -72,7 +72,7 @@ export type KeyRecord = {
   revokedAt: number | null;
   /** The first key of a line of rotations. */
   familyId: string;
-  /** The key that made it, by creating or rotating; null: a session did, or signing up. */
+  /** The key that made it, by creating or rotating, or was shown it first; null: a session did, or signing up. */
   madeByKey: string | null;
   lastUsedAt: number | null;
 };

@@ -8,6 +8,7 @@ import type { Clock } from '../kernel/clock.ts';
 import { fail, invalid } from '../kernel/errors.ts';
 import { phoneFacts } from '../kernel/phone.ts';
 import { networkOf } from '../kernel/source.ts';
+import { keyHash } from '../keys/rules.ts';
 import { type ReadLimiter, takeRead } from '../limits/reads.ts';
 import type { SourceStore } from '../sessions/source-store.ts';
 import {
@@ -58,15 +59,19 @@ export const signUp = async (deps: SignUpDeps, command: SignUp): Promise<Account
 };
 
 /**
- * POST /v1/clients/signup-secret: the first keys, once.
- * @throws NOT_FOUND when they were shown before
+ * POST /v1/clients/signup-secret: the first keys, once. Those that are shown to a key end with it.
+ * @throws NOT_FOUND when they were shown before; KEY_MANAGEMENT_DISABLED, INVALID_API_KEY (the key that acts ended
+ * meanwhile)
  */
 export const revealFirstKeys = async (
-  { signups, sealer }: Pick<SignUpDeps, 'signups' | 'sealer'>,
+  { signups, sealer, clock }: Pick<SignUpDeps, 'signups' | 'sealer' | 'clock'>,
   accountId: string,
   act: Act,
 ): Promise<FirstKeys> => {
-  const sealed = await signups.takeKeys(accountId, act);
+  const opened = (sealed: string): FirstKeys =>
+    JSON.parse(sealer.open(sealed, signupKeysContext(accountId))) as FirstKeys;
+  const hashesOf = (sealed: string): Buffer[] => Object.values(opened(sealed)).map(keyHash);
+  const sealed = await signups.takeKeys(accountId, { act, now: clock.now(), hashesOf });
   if (sealed === undefined) throw fail('NOT_FOUND');
-  return JSON.parse(sealer.open(sealed, signupKeysContext(accountId))) as FirstKeys;
+  return opened(sealed);
 };

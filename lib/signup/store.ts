@@ -6,7 +6,7 @@ import { createAccountStore } from '../accounts/store.ts';
 import type { Database } from '../infra/mysql.ts';
 import { idBytes } from '../kernel/ids.ts';
 import type { KeyRecord } from '../keys/rules.ts';
-import { createKeyStore } from '../keys/store.ts';
+import { createKeyStore, requireActingKey } from '../keys/store.ts';
 
 export type NewAccount = {
   account: Account;
@@ -41,16 +41,33 @@ export const createSignupStore = (db: Database) => ({
     }
   },
 
-  /** The sealed first keys, for the first who asks; undefined ever after. */
-  takeKeys: (accountId: string, act: Act): Promise<string | undefined> =>
+  /**
+   * The sealed first keys, for the first who asks; undefined ever after. Where a key asks, they count as made by it
+   * from now on: it knows them, so they end with it. `hashesOf` answers what is stored of the keys in a sealed text.
+   * @throws see requireActingKey
+   */
+  takeKeys: (
+    accountId: string,
+    { act, now, hashesOf }: { act: Act; now: number; hashesOf(sealed: string): Buffer[] },
+  ): Promise<string | undefined> =>
     db.transaction(async (trx) => {
       const id = idBytes(accountId);
       const row = await trx<Record<string, unknown>>('accounts')
         .where({ id })
         .forUpdate()
-        .first('signup_keys');
+        .first('signup_keys', 'keys_manage_account');
+      const keysManageAccount = Boolean(row?.keys_manage_account);
+      await requireActingKey(trx, { id: accountId, keysManageAccount }, { act, now });
       const sealed = row?.signup_keys;
       if (typeof sealed !== 'string') return undefined;
+      if (act.by === 'key' && act.credentialId !== null) {
+        const maker = idBytes(act.credentialId);
+        await trx('api_keys')
+          .where({ account_id: id })
+          .whereIn('secret_hash', hashesOf(sealed))
+          .whereNot({ id: maker })
+          .update({ made_by_key: maker });
+      }
       await trx('accounts').where({ id }).update({ signup_keys: null });
       await writeSecurityLog(trx, [newEntry(accountId, act, { action: 'first_keys_shown' })]);
       return sealed;

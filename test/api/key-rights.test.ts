@@ -2,7 +2,7 @@
 import test from 'ava';
 import { minute } from '../../lib/kernel/clock.ts';
 import { idBytes, newId } from '../../lib/kernel/ids.ts';
-import { createClient } from '../support/client.ts';
+import { type Client, createClient } from '../support/client.ts';
 import { createHandClock } from '../support/hand-clock.ts';
 import { uniqueName } from '../support/names.ts';
 import { aNumber } from '../support/phones.ts';
@@ -96,20 +96,55 @@ test.serial('ids have one written form; case alone is free', async (t) => {
   t.deepEqual(revoked.data, { revoked: true, id, descendants: [], changes: [] });
 });
 
+/** A visitor who signed up and logged in; the first keys were shown to nobody yet. */
+const newcomer = async () => {
+  const given = { email: `${uniqueName('k')}@tessera.example`, password: 'correct horse battery' };
+  await stack.anybody.post('/v1/clients/register', { ...given, name: 'A', phone: aNumber() });
+  const { data } = await stack.anybody.post('/v1/clients/login', given);
+  return { session: createClient(stack.url, String(data.session_token)), password: given.password };
+};
+
 test.serial(
   'the first keys are shown to a session only after a fresh login or proof',
   async (t) => {
-    const given = {
-      email: `${uniqueName('k')}@tessera.example`,
-      password: 'correct horse battery',
-    };
-    await stack.anybody.post('/v1/clients/register', { ...given, name: 'A', phone: aNumber() });
-    const { data } = await stack.anybody.post('/v1/clients/login', given);
-    const session = createClient(stack.url, String(data.session_token));
+    const { session, password } = await newcomer();
     clock.forward(10 * minute + 1);
     const stale = await session.post('/v1/clients/signup-secret', undefined);
     t.is(stale.error.code, 'REAUTH_REQUIRED');
-    await session.post('/v1/clients/security/reauth', { password: given.password });
+    await session.post('/v1/clients/security/reauth', { password });
     t.is((await session.post('/v1/clients/signup-secret', undefined)).status, 200);
   },
 );
+
+test.serial('first keys that a leaked key was shown end with it', async (t) => {
+  const { session } = await newcomer();
+  const { id, key } = (await session.post(path, { name: 'leaked' })).data;
+  const leaked = createClient(stack.url, String(key));
+  const { keys } = (await leaked.post('/v1/clients/signup-secret', undefined)).data;
+  const shown = Object.values(keys as Record<string, string>);
+  t.is(shown.length, 2);
+  const revoked = await session.call('DELETE', `${path}/${id}`);
+  t.is((revoked.data.descendants as unknown[]).length, 2);
+  for (const text of shown) {
+    const answer = await createClient(stack.url, text).get('/v1/clients/me');
+    t.is(answer.error.code, 'INVALID_API_KEY');
+  }
+});
+
+test.serial('a key that leaked uses up no change that its owner makes by session', async (t) => {
+  const { live, session } = await stack.customer();
+  const settings = (by: Client, body: object) => by.call('PATCH', '/v1/clients/settings', { body });
+  const changes: ((by: Client) => Promise<{ status: number }>)[] = [
+    (by) => by.post(`${path}/rotate`, { id: newId() }),
+    (by) => settings(by, { spend_cap_hourly: 5 }),
+    (by) => by.post('/v1/clients/webhook-secret/rotate', undefined),
+    (by) => by.call('DELETE', `/v1/clients/capacity-requests/${newId()}`),
+  ];
+  for (const change of changes) {
+    const made = await Promise.all(Array.from({ length: 65 }, () => change(live)));
+    t.true(made.some(({ status }) => status === 429));
+    t.not((await change(session)).status, 429);
+  }
+  t.is((await session.post(path, { name: 'new' })).status, 200);
+  t.is((await settings(session, { keys_manage_account: false })).status, 200);
+});
