@@ -9,7 +9,7 @@ import { flag, nullable, object, optional, text } from '../../lib/kernel/schema.
 import { requireLastingKey } from '../../lib/keys/rights.ts';
 import { refusalExtras } from '../../lib/limits/answers.ts';
 import { requireProof } from '../../lib/sessions/authenticate.ts';
-import { changesOf } from '../acting.ts';
+import { actOf, changesOf } from '../acting.ts';
 import {
   connectionData,
   connectionView,
@@ -89,6 +89,7 @@ const connect = route({
     await mayReplace(app, request, body.phone_number_id);
     await connectWithToken(app, {
       ...{ accountId: account.id, requestId, token: body.access_token },
+      act: actOf(request),
       phoneNumberId: body.phone_number_id,
       wabaId: body.waba_id ?? null,
       displayName: body.display_name ?? null,
@@ -117,6 +118,7 @@ const signup = route({
     }
     await connectBySignup(app, {
       ...{ accountId: account.id, requestId, code: body.code, displayName: null },
+      act: actOf(request),
       ...{ phoneNumberId: body.phone_number_id, wabaId: body.waba_id },
     });
     return connected(app, account.id);
@@ -176,7 +178,7 @@ const leave = route({
     const { account, session, requestId } = request;
     requireProof(session, app.clock.now());
     await mayChange(app, request, 'disconnect');
-    await disconnect(app, { accountId: account.id, requestId });
+    await disconnect(app, { accountId: account.id, requestId, act: actOf(request) });
     return { disconnected: true };
   },
 });

@@ -29,6 +29,8 @@ export const securityActions = [
   'mfa_enabled',
   'mfa_disabled',
   'sessions_ended',
+  'whatsapp_connected',
+  'whatsapp_disconnected',
 ] as const;
 
 export type SecurityAction = (typeof securityActions)[number];

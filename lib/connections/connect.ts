@@ -1,5 +1,6 @@
 // Connecting an own number: everything is checked with the provider first, and stored in one step at the end.
 import { randomInt } from 'node:crypto';
+import type { Act } from '../accounts/acts.ts';
 import type { EventWire } from '../jobs.ts';
 import { invalid } from '../kernel/errors.ts';
 import { newId } from '../kernel/ids.ts';
@@ -21,6 +22,7 @@ import type { FoundConnection } from './store.ts';
 type Given = {
   accountId: string;
   requestId: string;
+  act: Act;
   phoneNumberId: string;
   wabaId: string | null;
   displayName: string | null;
@@ -119,7 +121,9 @@ const establish = async (deps: ConnectionDeps, given: Given): Promise<void> => {
   };
   const sealed = deps.sealer.seal(token, tokenContext(connection.id));
   const replaced = await deps.connections.replace(connection, {
-    ...{ sealedToken: sealed, now },
+    sealedToken: sealed,
+    act: given.act,
+    now,
     newsOf: (former) => newsOf(connection, former, given.requestId),
   });
   if (replaced.kind === 'taken') throw elsewhere();
@@ -131,7 +135,8 @@ const establish = async (deps: ConnectionDeps, given: Given): Promise<void> => {
 
 /**
  * Connects a number with a token of the customer's own. The number takes the place of one connected before.
- * @throws VALIDATION_ERROR naming what the provider does not accept, SERVICE_UNAVAILABLE
+ * @throws VALIDATION_ERROR naming what the provider does not accept, SERVICE_UNAVAILABLE; KEY_MANAGEMENT_DISABLED,
+ * INVALID_API_KEY (the key that acts ended meanwhile)
  */
 export const connectWithToken = (
   deps: ConnectionDeps,
@@ -146,7 +151,8 @@ export const connectWithToken = (
 /**
  * Connects a number with the code of Embedded Signup. The code is good for once, so a repeat needs a new one; what
  * this call did before it failed does not stand in its way.
- * @throws VALIDATION_ERROR naming what the provider does not accept, SERVICE_UNAVAILABLE
+ * @throws VALIDATION_ERROR naming what the provider does not accept, SERVICE_UNAVAILABLE; KEY_MANAGEMENT_DISABLED,
+ * INVALID_API_KEY (the key that acts ended meanwhile)
  */
 export const connectBySignup = async (
   deps: ConnectionDeps,

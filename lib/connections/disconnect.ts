@@ -1,4 +1,5 @@
 // Disconnecting an own number: its token is deleted, and sends go back to the shared number.
+import type { Act } from '../accounts/acts.ts';
 import type { EventWire } from '../jobs.ts';
 import { describeError } from '../kernel/redact.ts';
 import { accountEvent } from '../messages/events.ts';
@@ -41,15 +42,16 @@ export const disconnectedEvent = (
 /**
  * Deletes the account's connection. Repeatable: without one nothing happens, but processes are told again, in case
  * an earlier call did not come to it.
+ * @throws KEY_MANAGEMENT_DISABLED, INVALID_API_KEY (the key that acts ended meanwhile)
  */
 export const disconnect = async (
   deps: ConnectionDeps,
-  { accountId, requestId }: { accountId: string; requestId: string },
+  { accountId, requestId, act }: { accountId: string; requestId: string; act: Act },
 ): Promise<void> => {
-  const about = { at: deps.clock.now(), requestId };
-  const { former, told } = await deps.connections.remove(accountId, (gone) =>
-    gone ? [disconnectedEvent(gone, about)] : [],
-  );
+  const now = deps.clock.now();
+  const newsOf = (gone: FoundConnection | undefined): EventWire[] =>
+    gone ? [disconnectedEvent(gone, { at: now, requestId })] : [];
+  const { former, told } = await deps.connections.remove(accountId, { act, now, newsOf });
   await deps.revocations.announce(accountId);
   await tellNews(deps, told);
   if (former) await leave(deps, former);

@@ -1,10 +1,13 @@
 // Own WhatsApp numbers in MySQL: one per account, one account per number; their templates and PINs.
 
+import { type Act, newEntry } from '../accounts/acts.ts';
 import { advanceEpoch } from '../accounts/epoch-store.ts';
+import { writeSecurityLog } from '../accounts/log-store.ts';
 import { lockAccount } from '../accounts/store.ts';
 import { type Database, isDuplicateKey, withLockRetry } from '../infra/mysql.ts';
 import type { EventWire } from '../jobs.ts';
 import { idBytes, idText } from '../kernel/ids.ts';
+import { requireActingKey } from '../keys/store.ts';
 import { insertNews } from '../messages/news-store.ts';
 import { type BrokenReason, type Connection, type Template, templateOf } from './rules.ts';
 import { createStateStore } from './state-store.ts';
@@ -116,9 +119,21 @@ const insertConnection = async (
   if (rows.length > 0) await trx('whatsapp_templates').insert(rows);
 };
 
-/** Takes the account's connection out and answers what it was. Calls of one account come one after the other. */
-const takeOut = async (trx: Database, accountId: string): Promise<FoundConnection | undefined> => {
-  await lockAccount(trx, accountId);
+/** Who changes a connection, when (ms), and what is told of the change. */
+export type Changing = { act: Act; now: number; newsOf: NewsOf };
+
+/**
+ * Takes the account's connection out and answers what it was. Calls of one account come one after the other.
+ * @throws see requireActingKey
+ */
+const takeOut = async (
+  trx: Database,
+  accountId: string,
+  { act, now }: Changing,
+): Promise<FoundConnection | undefined> => {
+  const standing = await lockAccount(trx, accountId);
+  const keysManageAccount = standing?.keysManageAccount ?? false;
+  await requireActingKey(trx, { id: accountId, keysManageAccount }, { act, now });
   const found = await reading(trx).find(accountId);
   if (found) {
     await trx('whatsapp_connections')
@@ -136,6 +151,19 @@ type NewsOf = (former: FoundConnection | undefined) => EventWire[];
 /** taken: another account has the number, and nothing was changed. */
 export type Replaced = { kind: 'taken' } | ({ kind: 'replaced' } & Gone);
 
+/** Writes into the security log which number took the place of which, if any. */
+const record = async (
+  trx: Database,
+  { accountId, act }: { accountId: string; act: Act },
+  { former, next }: { former: FoundConnection | undefined; next: Connection | undefined },
+): Promise<void> => {
+  if (!former && !next) return;
+  const from = former?.phoneNumberId ?? null;
+  const changes = [{ setting: 'whatsapp_number', from, to: next?.phoneNumberId ?? null }];
+  const action = next ? 'whatsapp_connected' : 'whatsapp_disconnected';
+  await writeSecurityLog(trx, [newEntry(accountId, act, { action, changes })]);
+};
+
 /** Ends a change of the account's connection: what `newsOf` says of it goes with it. */
 const tellWith = async (
   trx: Database,
@@ -150,17 +178,19 @@ const tellWith = async (
 };
 
 const replacing = (db: Database) => ({
-  /** Puts `connection` in the place of the account's former one, and answers that one. */
+  /** Puts `connection` in the place of the account's former one, and answers that one. @throws see requireActingKey */
   replace: async (
     connection: Connection,
-    { sealedToken, now, newsOf }: { sealedToken: string; now: number; newsOf: NewsOf },
+    { sealedToken, ...by }: Changing & { sealedToken: string },
   ): Promise<Replaced> => {
+    const { accountId } = connection;
     const work = () =>
       db.transaction(async (trx) => {
-        const former = await takeOut(trx, connection.accountId);
+        const former = await takeOut(trx, accountId, by);
         // With the account locked a duplicate can only be the number.
-        await insertConnection(trx, connection, { token: sealedToken, now });
-        return tellWith(trx, connection.accountId, former, newsOf);
+        await insertConnection(trx, connection, { token: sealedToken, now: by.now });
+        await record(trx, { accountId, act: by.act }, { former, next: connection });
+        return tellWith(trx, accountId, former, by.newsOf);
       });
     try {
       return { kind: 'replaced', ...(await withLockRetry(work)) };
@@ -170,12 +200,17 @@ const replacing = (db: Database) => ({
     }
   },
 
-  /** Deletes the account's connection with its token and templates; answers what it was, if there was one. */
-  remove: (accountId: string, newsOf: NewsOf): Promise<Gone> =>
+  /**
+   * Deletes the account's connection with its token and templates; answers what it was, if there was one.
+   * @throws see requireActingKey
+   */
+  remove: (accountId: string, by: Changing): Promise<Gone> =>
     withLockRetry(() =>
-      db.transaction(async (trx) =>
-        tellWith(trx, accountId, await takeOut(trx, accountId), newsOf),
-      ),
+      db.transaction(async (trx) => {
+        const former = await takeOut(trx, accountId, by);
+        await record(trx, { accountId, act: by.act }, { former, next: undefined });
+        return tellWith(trx, accountId, former, by.newsOf);
+      }),
     ),
 
   /** Keeps `sealedPin` for the number unless there is one; answers the one that is kept. */

@@ -94,7 +94,9 @@ const fails = async (
     await fault(stack, { call: call(business), answer: null });
     const repeated = await signUp(customer.live, business, await aCode(stack, business));
     t.is(repeated.status, 200, `${step} ${JSON.stringify(failure)}: ${repeated.text}`);
-    await stack.api.connections.remove(customer.accountId, () => []);
+    const act = { by: 'operator', credentialId: null, ip: null, requestId: null } as const;
+    const removing = { act, now: stack.api.clock.now(), newsOf: () => [] };
+    await stack.api.connections.remove(customer.accountId, removing);
   }
 };
 

@@ -193,3 +193,51 @@ test.serial('what is removed is what the event names, however calls cross', asyn
     t.is(count('whatsapp.connected') - count('whatsapp.disconnected'), open);
   }
 });
+
+test.serial(
+  'numbers that a key connects stand in the security log and in its revocation',
+  async (t) => {
+    const customer = await stack.customer();
+    const { session, liveKeyId } = customer;
+    const [first, second] = [await aBusiness(stack), await aBusiness(stack)];
+    await connect(customer.live, first);
+    await connect(customer.live, second);
+    await leave(customer);
+    t.is((await leave(customer)).status, 200);
+    const wanted = [
+      ['whatsapp_disconnected', second.phone_number_id, null],
+      ['whatsapp_connected', first.phone_number_id, second.phone_number_id],
+      ['whatsapp_connected', null, first.phone_number_id],
+    ];
+    type Entry = {
+      action: string;
+      credential_id: string;
+      changes: { from: unknown; to: unknown }[];
+    };
+    const log = (await session.get('/v1/clients/security/log')).data.items as Entry[];
+    const own = log.filter(({ credential_id: id }) => id === liveKeyId);
+    t.deepEqual(
+      own.map(({ action, changes: [change] }) => [action, change?.from, change?.to]),
+      wanted,
+    );
+    const revoked = await session.call('DELETE', `/v1/clients/keys/${liveKeyId}`);
+    t.deepEqual(
+      (revoked.data.changes as { action: string; settings: string[] }[]).map(
+        ({ action, settings }) => [action, ...settings],
+      ),
+      wanted.map(([action]) => [action, 'whatsapp_number']),
+    );
+  },
+);
+
+test.serial('a key that is revoked while WhatsApp is asked connects nothing', async (t) => {
+  const customer = await stack.customer();
+  const business = await aBusiness(stack);
+  const held = holdNext(stack.api.connections, 'holder');
+  const connecting = connect(customer.live, business);
+  await held.reached;
+  await customer.session.call('DELETE', `/v1/clients/keys/${customer.liveKeyId}`);
+  held.release();
+  t.is((await connecting).error.code, 'INVALID_API_KEY');
+  t.is(await stack.api.connections.holder(business.phone_number_id), undefined);
+});
