@@ -175,9 +175,11 @@ const recovery = route({
   errors: ['TOTP_NOT_ENROLLED', 'INVALID_CREDENTIALS', 'INVALID_CODE'],
   body: proofBody(),
   data: object({ recovery_codes: recoveryCodes() }),
-  handle: async (app, { account, session, body }) => {
+  handle: async (app, request) => {
+    const { account, session, body } = request;
     await takeChange(app, account);
-    return { recovery_codes: await renewRecoveryCodes(app, { account, session }, body) };
+    const actor = { account, session, act: sessionAct(request) };
+    return { recovery_codes: await renewRecoveryCodes(app, actor, body) };
   },
 });
 

@@ -28,6 +28,7 @@ export const securityActions = [
   'password_changed',
   'mfa_enabled',
   'mfa_disabled',
+  'recovery_codes_renewed',
   'sessions_ended',
   'whatsapp_connected',
   'whatsapp_disconnected',

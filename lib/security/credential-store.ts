@@ -5,6 +5,7 @@ import { lockAccount, writeStatus } from '../accounts/store.ts';
 import { type Database, withLockRetry } from '../infra/mysql.ts';
 import type { EventWire } from '../jobs.ts';
 import { idBytes } from '../kernel/ids.ts';
+import { requireActingKey } from '../keys/store.ts';
 import { insertNews } from '../messages/news-store.ts';
 import { endSessions } from '../sessions/store.ts';
 
@@ -29,6 +30,7 @@ export const createCredentialStore = (db: Database) => ({
   /**
    * Sets the hash of a new password and ends everything that was opened with another one; answers the events that
    * tell of it. Undefined, and nothing changed, when `present` is not the account's hash any more.
+   * @throws see requireActingKey
    */
   replacePassword: (
     accountId: string,
@@ -40,6 +42,8 @@ export const createCredentialStore = (db: Database) => ({
         if (!standing) return undefined;
         const { present } = given;
         if (present !== undefined && present !== standing.passwordHash) return undefined;
+        const { keysManageAccount } = standing;
+        await requireActingKey(trx, { id: accountId, keysManageAccount }, given);
         await trx('accounts')
           .where({ id: idBytes(accountId) })
           .update({ password_hash: given.hash });

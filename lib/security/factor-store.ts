@@ -175,12 +175,14 @@ const prove = (db: Database) => ({
     ),
 
   /** Puts a new set in the place of the present one; false, and nothing changed, when the factor is not on. */
-  replaceRecoveryCodes: (accountId: string, set: RecoverySet): Promise<boolean> =>
+  replaceRecoveryCodes: (accountId: string, set: RecoverySet & { act: Act }): Promise<boolean> =>
     withLockRetry(() =>
       db.transaction(async (trx) => {
         const standing = await lockAccount(trx, accountId);
         if (standing?.mfaEnabledAt == null) return false;
         await writeRecovery(trx, idBytes(accountId), set);
+        const entry = newEntry(accountId, set.act, { action: 'recovery_codes_renewed' });
+        await writeSecurityLog(trx, [entry]);
         return true;
       }),
     ),

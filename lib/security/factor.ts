@@ -220,13 +220,13 @@ export const disableFactor = async (
  */
 export const renewRecoveryCodes = async (
   deps: FactorDeps,
-  { account, session }: Actor,
+  { account, session, act }: LoggedActor,
   proof: Proof,
 ): Promise<string[]> => {
   if (!(await deps.factors.isEnabled(account.id))) throw nothingSetUp();
   const { codes, hashes } = deps.recoveryCodes.newSet(account.id);
   await requireFactor(deps, { account, session }, proof);
-  if (!(await deps.factors.replaceRecoveryCodes(account.id, { hashes }))) throw nothingSetUp();
+  if (!(await deps.factors.replaceRecoveryCodes(account.id, { hashes, act }))) throw nothingSetUp();
   return codes;
 };
 

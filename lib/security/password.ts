@@ -54,7 +54,8 @@ export const setPassword = async (
 /**
  * POST /v1/clients/password. A wrong present password counts for the session, or for all keys of the account, alone:
  * what others try at login refuses no one here.
- * @throws INVALID_CREDENTIALS, VALIDATION_ERROR (the new one is easily guessed), RATE_LIMIT_EXCEEDED
+ * @throws INVALID_CREDENTIALS, VALIDATION_ERROR (the new one is easily guessed), RATE_LIMIT_EXCEEDED,
+ * KEY_MANAGEMENT_DISABLED, INVALID_API_KEY (the key that acts ended meanwhile)
  */
 export const changePassword = async (
   deps: PasswordDeps,

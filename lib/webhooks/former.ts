@@ -4,6 +4,7 @@ import { type Chore, repeat } from '../kernel/chore.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { minute, second } from '../kernel/clock.ts';
 import type { Log } from '../kernel/log.ts';
+import { describeError } from '../kernel/redact.ts';
 import type { Attempt } from './attempt.ts';
 import type { Delivery } from './delivery.ts';
 import type { Endpoint } from './endpoint-store.ts';
@@ -56,18 +57,27 @@ const deliveryOf = ({ id, accountId, event, attempts }: FormerEvent): Delivery |
   );
 };
 
+/** One attempt. One that could not be made, since no key opens the secrets of then, counts like one that failed. */
+const attempt = async ({ deliverer }: Deps, delivery: Delivery, former: FormerEvent) => {
+  try {
+    const { recorded, giveUp } = await deliverer.attempt(delivery, endpointOf(former));
+    return { status: recorded.to.status, reason: recorded.attempt.reason, giveUp };
+  } catch (error) {
+    return { status: 'pending', reason: describeError(error), giveUp: undefined } as const;
+  }
+};
+
 const deliver = async (deps: Deps, former: FormerEvent): Promise<void> => {
-  const { formerAddresses, deliverer, clock, log } = deps;
+  const { formerAddresses, clock, log } = deps;
   const delivery = deliveryOf(former);
   if (!delivery) return formerAddresses.drop(former.id);
-  const { recorded, giveUp } = await deliverer.attempt(delivery, endpointOf(former));
+  const { status, reason, giveUp } = await attempt(deps, delivery, former);
   const waitMs = waitsMs[former.attempts];
   // An address that says it is gone, or that must not be called, is not asked again.
-  const ended = recorded.to.status !== 'pending' || giveUp !== undefined || waitMs === undefined;
+  const ended = status !== 'pending' || giveUp !== undefined || waitMs === undefined;
   const fields = { account_id: former.accountId, type: former.event.type };
-  if (recorded.to.status === 'delivered') log.info(fields, 'former webhook address told');
-  else if (ended)
-    log.warn({ ...fields, reason: recorded.attempt.reason }, 'former address not told');
+  if (status === 'delivered') log.info(fields, 'former webhook address told');
+  else if (ended) log.warn({ ...fields, reason }, 'former address not told');
   if (ended) return formerAddresses.drop(former.id);
   await formerAddresses.again(former.id, clock.now() + waitMs);
 };

@@ -4,6 +4,7 @@ import { minute } from '../../lib/kernel/clock.ts';
 import { idBytes, newId } from '../../lib/kernel/ids.ts';
 import { type Client, createClient } from '../support/client.ts';
 import { createHandClock } from '../support/hand-clock.ts';
+import { holdNext } from '../support/hold.ts';
 import { uniqueName } from '../support/names.ts';
 import { aNumber } from '../support/phones.ts';
 import { type Stack, startStack } from '../support/stack.ts';
@@ -147,4 +148,16 @@ test.serial('a key that leaked uses up no change that its owner makes by session
   }
   t.is((await session.post(path, { name: 'new' })).status, 200);
   t.is((await settings(session, { keys_manage_account: false })).status, 200);
+});
+
+test.serial('a key that is revoked while a password is hashed does not change it', async (t) => {
+  const { live, session, liveKeyId, password } = await stack.customer();
+  const held = holdNext(stack.api.passwords, 'hash');
+  const body = { current_password: password, new_password: 'another long password' };
+  const changing = live.post('/v1/clients/password', body);
+  await held.reached;
+  t.is((await session.call('DELETE', `${path}/${liveKeyId}`)).status, 200);
+  held.release();
+  t.is((await changing).error.code, 'INVALID_API_KEY');
+  t.is((await session.post('/v1/clients/security/reauth', { password })).status, 200);
 });

@@ -330,6 +330,31 @@ test.serial('a secret that a second rotation ends still signs the news of it', a
   receiver.close();
 });
 
+const formerOf = (accountId: string): Promise<{ attempts: number }[]> =>
+  stack.api.db('former_address_events').where({ account_id: idBytes(accountId) });
+
+/** An event for a former address that is due; `present` is the sealed secret of then. */
+const writeFormer = async (
+  accountId: string,
+  { url, present }: { url: string; present: string | null },
+) => {
+  const about = { id: 'a'.repeat(32), type: 'webhook.test', at: clock.now(), mode: 'live' };
+  await stack.api.db('former_address_events').insert({
+    id: idBytes(newId()),
+    account_id: idBytes(accountId),
+    url,
+    secrets: JSON.stringify({ present, before: null, beforeUntil: 0 }),
+    event: JSON.stringify({
+      ...about,
+      message: null,
+      account_id: accountId,
+      request_id: 'r',
+      data: { message: 'x' },
+    }),
+    next_attempt_at: 0,
+  });
+};
+
 test.serial(
   'a former address that takes nothing is tried four times, and a private one never',
   async (t) => {
@@ -341,38 +366,34 @@ test.serial(
     await listenAt(stack, { accountId }, receiver.url);
     const body = { webhook_url: 'https://attacker.example/h' };
     await live.call('PATCH', '/v1/clients/settings', { body });
-    const rows = () =>
-      stack.api.db('former_address_events').where({ account_id: idBytes(accountId) });
     for (let attempt = 1; attempt <= 4; attempt++) {
       await eventually(t, () => (receiver.calls.length >= attempt ? true : undefined));
       clock.forward(15 * minute);
     }
-    await eventually(t, async () => ((await rows()).length === 0 ? true : undefined));
+    await eventually(t, async () => ((await formerOf(accountId)).length === 0 ? true : undefined));
     t.is(receiver.calls.length, 4);
     t.deepEqual(new Set(receiver.calls.map(idOf)).size, 1, 'the same event each time');
 
     const inside = await stack.customer();
-    await stack.api.db('former_address_events').insert({
-      ...{ id: idBytes(newId()), account_id: idBytes(inside.accountId), url: 'https://10.0.0.1/h' },
-      secrets: JSON.stringify({ present: null, before: null, beforeUntil: 0 }),
-      event: JSON.stringify({
-        ...{
-          id: 'a'.repeat(32),
-          type: 'webhook.test',
-          at: clock.now(),
-          mode: 'live',
-          message: null,
-        },
-        ...{ account_id: inside.accountId, request_id: 'r', data: { message: 'x' } },
-      }),
-      next_attempt_at: 0,
-    });
+    await writeFormer(inside.accountId, { url: 'https://10.0.0.1/h', present: null });
     await eventually(t, async () => {
-      const left = await stack.api
-        .db('former_address_events')
-        .where({ account_id: idBytes(inside.accountId) });
+      const left = await formerOf(inside.accountId);
       return left.length === 0 ? true : undefined;
     });
     receiver.close();
   },
 );
+
+test.serial('an event that no key can sign any more is tried four times, too', async (t) => {
+  const { accountId } = await stack.customer();
+  await writeFormer(accountId, { url: 'https://a.example/h', present: 'v1.gone.AAAA' });
+  for (let attempts = 1; attempts < 4; attempts++) {
+    await eventually(
+      t,
+      async () => (await formerOf(accountId))[0]?.attempts === attempts || undefined,
+    );
+    clock.forward(15 * minute);
+  }
+  await eventually(t, async () => (await formerOf(accountId)).length === 0 || undefined);
+  t.pass();
+});

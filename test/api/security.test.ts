@@ -128,6 +128,9 @@ test.serial('new recovery codes void the old ones', async (t) => {
   t.is((await answerWith(login.data.mfa_token, who.codes[0] ?? '')).error.code, 'INVALID_CODE');
   const [fresh = ''] = renewed.data.recovery_codes as string[];
   t.is((await answerWith(login.data.mfa_token, fresh)).status, 200);
+  const log = await who.session.get('/v1/clients/security/log');
+  const actions = (log.data.items as { action: string }[]).map(({ action }) => action);
+  t.deepEqual(actions.slice(0, 3), ['login', 'recovery_codes_renewed', 'mfa_enabled']);
 });
 
 test.serial('a token takes five codes, then waits for nobody', async (t) => {
@@ -285,7 +288,8 @@ test.serial(
   'new recovery codes for a factor that is turned off meanwhile leave nothing',
   async (t) => {
     const who = await protectedMember();
-    const set = { salt: Buffer.alloc(16), hashes: [Buffer.alloc(32, 1)] };
+    const act = { by: 'session', credentialId: null, ip: null, requestId: null } as const;
+    const set = { hashes: [Buffer.alloc(32, 1)], act };
     await who.post('mfa/disable', { password: who.password });
     t.false(await stack.api.factors.replaceRecoveryCodes(who.accountId, set));
     t.like((await who.session.get(`${base}/mfa`)).data, { recovery_codes_remaining: 0 });
