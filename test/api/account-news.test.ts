@@ -162,7 +162,9 @@ test.serial('what did not come about is not told', async (t) => {
   const [holder, who] = [await stack.customer(), await stack.customer()];
   const { phone_number_id: phoneNumberId, access_token: token } = await own(holder);
   const given = { requestId: 'r', wabaId: null, displayName: null, phoneNumberId, token };
-  await t.throwsAsync(connectWithToken(stack.api, { accountId: who.accountId, ...given }));
+  const act = { by: 'operator', credentialId: null, ip: null, requestId: null } as const;
+  const connecting = connectWithToken(stack.api, { accountId: who.accountId, act, ...given });
+  await t.throwsAsync(connecting);
   clock.forward(20_000);
   t.deepEqual(await tellLeft(who.accountId), []);
 });
