@@ -16,8 +16,10 @@ export const createCheckoutStore = (db: Database) => ({
   }): Promise<void> => {
     const { id, accountId, amountMicros, at } = checkout;
     await db('checkouts').insert({
-      ...{ id: idBytes(id), account_id: idBytes(accountId) },
-      ...{ amount_micros: amountMicros, opened_at: at },
+      id: idBytes(id),
+      account_id: idBytes(accountId),
+      amount_micros: amountMicros,
+      opened_at: at,
     });
   },
 

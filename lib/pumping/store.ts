@@ -104,8 +104,15 @@ const toHold = (cells: readonly Cell[]): GroundedHold | undefined => {
   if (until === 0) return undefined;
   const [, , , , , , reason, early, accounts, ...together] = cells;
   return {
-    ...{ level, since, until, settled, verified, spent },
-    ...{ reason: toReason(reason), early: early === '1', accounts: Number(accounts) },
+    level,
+    since,
+    until,
+    settled,
+    verified,
+    spent,
+    reason: toReason(reason),
+    early: early === '1',
+    accounts: Number(accounts),
     together: { settled: Number(together[0]), verified: Number(together[1]) },
   };
 };
@@ -113,7 +120,14 @@ const toHold = (cells: readonly Cell[]): GroundedHold | undefined => {
 const holdArgs = (hold: GroundedHold): (string | number)[] => {
   const { level, since, until, settled, verified, spent, reason, early, accounts } = hold;
   const values = {
-    ...{ level, since, until, settled, verified, spent, reason, accounts },
+    level,
+    since,
+    until,
+    settled,
+    verified,
+    spent,
+    reason,
+    accounts,
     early: early ? 1 : 0,
     settledTogether: hold.together.settled,
     verifiedTogether: hold.together.verified,
@@ -242,7 +256,9 @@ export type GroupChange = { field: string; share: GroupShare | undefined };
 
 const groupSide = (redis: RedisClient, keys: Keys) => {
   const group = defineScript<string[]>(redis, {
-    ...{ name: 'pumpGroup', lua: scripts.group, keys: 1 },
+    name: 'pumpGroup',
+    lua: scripts.group,
+    keys: 1,
   });
 
   return {
@@ -269,9 +285,20 @@ const heldText = (held: HeldPrefix): string => {
   const { accountId, prefixKey, prefix, country, reason, early, accounts, together } = held;
   const { level, since, until, settled, verified, spent } = held;
   return JSON.stringify({
-    ...{ accountId, prefixKey, prefix, country, reason, early, accounts },
+    accountId,
+    prefixKey,
+    prefix,
+    country,
+    reason,
+    early,
+    accounts,
     together: { settled: together.settled, verified: together.verified },
-    ...{ level, since, until, settled, verified, spent },
+    level,
+    since,
+    until,
+    settled,
+    verified,
+    spent,
   });
 };
 
