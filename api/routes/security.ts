@@ -260,7 +260,7 @@ const log = route({
   ...{ method: 'GET', path: '/v1/clients/security/log', tag, auth: 'session' },
   summary: 'What was done to the security of the account, newest first; kept for 180 days.',
   about:
-    'By session alone: a key that leaked is not shown what its owner does. Each entry is written together with the change it tells of.',
+    'By session alone. Each entry is written together with the change it tells of. What is an event, too, a live key finds among the webhook deliveries.',
   query: object(listQuery(100)),
   data: page(
     object({

@@ -7,8 +7,9 @@ import { isVerdict } from '../security/throttle.ts';
 import type { HumanCheck } from '../signup/human.ts';
 
 /**
- * A new code does not begin the count anew. At the longest wait it is five guesses a day: one in 50,000 a year for a
- * code of eight digits.
+ * A new code does not begin the count anew. A row is forgotten two days after its last guess; whatever pauses they
+ * make, strangers have 13 guesses a day: one chance in 20,000 a year for a code of eight digits, and as much again for
+ * those who pass the bot check.
  */
 export const resetStreak = {
   name: 'reset_guess',

@@ -1,5 +1,5 @@
-// Deleting what is over of accounts' security: ended sessions, expired tokens, unfinished logins, unused sources, the log past
-// its 180 days.
+// Deleting what is over of accounts' security: ended sessions, expired tokens, unfinished logins, unused sources, the
+// log past its 180 days.
 import type { SecurityLogStore } from '../accounts/log-store.ts';
 import { type Chore, repeat } from '../kernel/chore.ts';
 import type { Clock } from '../kernel/clock.ts';

@@ -126,8 +126,8 @@ const judge = (
 };
 
 /**
- * A new pair for a refresh token, which is used up by it; access tokens that came before the pair end. A used token ends the session, except the immediate
- * predecessor within the grace, once (reference 06 section 5).
+ * A new pair for a refresh token, which is used up by it; access tokens that came before the pair end. A used token
+ * ends the session, except the immediate predecessor within the grace, once (RFC 9700 section 4.14.2).
  * @throws INVALID_SESSION, ACCOUNT_SUSPENDED, RATE_LIMIT_EXCEEDED
  */
 export const refreshSession = async (
