@@ -6,7 +6,7 @@ import {
   type ServerResponse,
   STATUS_CODES,
 } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import {
   errorCatalogue,
@@ -19,6 +19,7 @@ import { newId } from '../lib/kernel/ids.ts';
 import type { Connections } from './connections.ts';
 import { errorBody } from './envelope.ts';
 import { commonHeaders } from './headers.ts';
+import { listenWithSeveral } from './listen-sockets.ts';
 
 export type Listening = {
   port: number;
@@ -47,12 +48,6 @@ const keepAliveMs = 65_000;
 const defaultArrivalMs = 15_000;
 /** How often late requests are looked for, and while closing what has become idle. */
 const sweepMs = 250;
-/**
- * Connections that the kernel keeps until the process takes them (it allows net.core.somaxconn, 4096 by default). With
- * Node's own 511 a burst of strangers makes the kernel drop others' first packets, which come again after a second or
- * three.
- */
-const backlog = 4_096;
 /** How long a refused client may take to read its answer before its connection is cut. */
 const lingerMs = 1_000;
 const retrySeconds = 5;
@@ -220,7 +215,7 @@ export const serve = async (
     for (const response of answering.values()) {
       if (response?.headersSent === false) response.shouldKeepAlive = false;
     }
-    const closed = new Promise((resolve) => server.close(resolve));
+    const closed = listening.close();
     const sweeping = setInterval(sweep, sweepMs);
     const cutting = setTimeout(() => server.closeAllConnections(), drainMs);
     await closed;
@@ -228,9 +223,6 @@ export const serve = async (
     clearTimeout(cutting);
   };
 
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ port, host, backlog }, resolve);
-  });
-  return { port: (server.address() as AddressInfo).port, close };
+  const listening = await listenWithSeveral(server, { port, host });
+  return { port: listening.port, close };
 };
