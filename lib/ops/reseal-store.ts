@@ -46,6 +46,17 @@ export const createResealStore = (db: Database) => {
       return Number((row as Row | undefined)?.count ?? 0);
     },
 
+    /**
+     * How many events for former webhook addresses carry a secret that does not begin with `prefix`. They are not
+     * resealed: each is sent or dropped within a quarter of an hour.
+     */
+    countFormer: async (prefix: string): Promise<number> => {
+      const [row] = await db<Row>('former_address_events')
+        .whereRaw("REPLACE(secrets, ?, '') LIKE '%\"v1.%'", [`"${prefix}`])
+        .count({ count: '*' });
+      return Number((row as Row | undefined)?.count ?? 0);
+    },
+
     /** Puts a text in the place of `before`; false when another one is there by now. */
     replace: async (
       place: SealedColumn,

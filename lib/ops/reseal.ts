@@ -143,13 +143,17 @@ const resealPage = async (
 
 /** What older keys still seal. */
 const leftOf = async (deps: ResealDeps): Promise<ResealStep['left']> => {
-  const counted = [];
+  const counted: ResealStep['left'] = [];
   for (const place of sealedPlaces) {
     const parts = partsOf(deps, place);
     // Without any key nothing is current: what is there is counted.
     const count = await deps.reseals.count(place, parts?.prefix ?? 'v1..');
     if (count > 0) counted.push({ what: place.what, keys: place.keys, count });
   }
+  const [newest] = deps.config.sealingKeys;
+  const pending = newest ? await deps.reseals.countFormer(`v1.${newest.id}.`) : 0;
+  const what = 'events on their way to former webhook addresses';
+  if (pending > 0) counted.push({ what, keys: 'SEALING_KEYS' as const, count: pending });
   return counted;
 };
 

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import test from 'ava';
 import { signingSecrets } from '../../lib/accounts/webhook-secret.ts';
-import { idBytes } from '../../lib/kernel/ids.ts';
+import { idBytes, newId } from '../../lib/kernel/ids.ts';
 import { silentLog } from '../../lib/kernel/log.ts';
 import { createSealer, type NamedKey } from '../../lib/kernel/secrets.ts';
 import { type ResealStep, resealStep } from '../../lib/ops/reseal.ts';
@@ -74,6 +74,24 @@ test.serial(
     t.deepEqual(steps.at(-1)?.left, [], 'nothing is left under an older key');
     const again = await resealStep({ ...deps, clock: { now: () => 0 } }, undefined);
     t.deepEqual(again, { resealed: 0, failed: 0, next: null, left: [] });
+
+    // An event on its way to a former address carries secrets of then, and goes by itself.
+    const pending = { present: 'v1.older.x', before: `v1.${sealing.id}.x`, beforeUntil: 0 };
+    const id = idBytes(newId());
+    await stack.api.db('former_address_events').insert({
+      id,
+      account_id: idBytes(accountId),
+      url: 'https://h.example',
+      secrets: JSON.stringify(pending),
+      event: '{}',
+      next_attempt_at: 0,
+    });
+    const { left } = await resealStep({ ...deps, clock: { now: () => 0 } }, undefined);
+    const what = 'events on their way to former webhook addresses';
+    t.deepEqual(left, [{ what, keys: 'SEALING_KEYS', count: 1 }]);
+    const renewed = JSON.stringify({ ...pending, present: null });
+    await stack.api.db('former_address_events').where({ id }).update({ secrets: renewed });
+    t.deepEqual((await resealStep({ ...deps, clock: { now: () => 0 } }, undefined)).left, []);
 
     const withoutOld = depsWith([sealing], [totp]);
     const { accounts, clock } = stack.api;
