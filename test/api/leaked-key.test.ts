@@ -366,8 +366,12 @@ test.serial(
     await listenAt(stack, { accountId }, receiver.url);
     const body = { webhook_url: 'https://attacker.example/h' };
     await live.call('PATCH', '/v1/clients/settings', { body });
-    for (let attempt = 1; attempt <= 4; attempt++) {
-      await eventually(t, () => (receiver.calls.length >= attempt ? true : undefined));
+    // Only once an attempt is noted is the time of the next one known.
+    for (let attempts = 1; attempts < 4; attempts++) {
+      await eventually(
+        t,
+        async () => (await formerOf(accountId))[0]?.attempts === attempts || undefined,
+      );
       clock.forward(15 * minute);
     }
     await eventually(t, async () => ((await formerOf(accountId)).length === 0 ? true : undefined));
