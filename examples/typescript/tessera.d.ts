@@ -434,7 +434,7 @@ export type paths = {
   "/v1/clients/security/log": {
     /**
      * What was done to the security of the account, newest first; kept for 180 days.
-     * @description By session alone: a key that leaked is not shown what its owner does. Each entry is written together with the change it tells of. Takes the session token of a login.
+     * @description By session alone. Each entry is written together with the change it tells of. What is an event, too, a live key finds among the webhook deliveries. Takes the session token of a login.
      */
     get: operations["getClientsSecurityLog"];
   };
@@ -5626,7 +5626,7 @@ export type operations = {
                   last4: string;
                   /**
                    * Format: uuid
-                   * @description Id of the key that made it; null: a session did.
+                   * @description Id of the key that made it, or was shown it by signup-secret; null: a session.
                    */
                   made_by: string | null;
                   /**
@@ -5796,7 +5796,7 @@ export type operations = {
               last4: string;
               /**
                * Format: uuid
-               * @description Id of the key that made it; null: a session did.
+               * @description Id of the key that made it, or was shown it by signup-secret; null: a session.
                */
               made_by: string | null;
               /**
@@ -5995,7 +5995,7 @@ export type operations = {
               last4: string;
               /**
                * Format: uuid
-               * @description Id of the key that made it; null: a session did.
+               * @description Id of the key that made it, or was shown it by signup-secret; null: a session.
                */
               made_by: string | null;
               /**
@@ -6225,7 +6225,7 @@ export type operations = {
                   last4: string;
                   /**
                    * Format: uuid
-                   * @description Id of the key that made it; null: a session did.
+                   * @description Id of the key that made it, or was shown it by signup-secret; null: a session.
                    */
                   made_by: string | null;
                   /**
@@ -6242,7 +6242,7 @@ export type operations = {
                    */
                   at: string;
                   /** @enum {string} */
-                  action: "login" | "key_created" | "key_revoked" | "first_keys_shown" | "settings_changed" | "profile_changed" | "phone_changed" | "password_changed" | "mfa_enabled" | "mfa_disabled" | "sessions_ended";
+                  action: "login" | "key_created" | "key_revoked" | "first_keys_shown" | "settings_changed" | "profile_changed" | "phone_changed" | "password_changed" | "mfa_enabled" | "mfa_disabled" | "recovery_codes_renewed" | "sessions_ended" | "whatsapp_connected" | "whatsapp_disconnected";
                   /**
                    * Format: uuid
                    * @description The key that did it.
@@ -11885,7 +11885,7 @@ export type operations = {
   };
   /**
    * What was done to the security of the account, newest first; kept for 180 days.
-   * @description By session alone: a key that leaked is not shown what its owner does. Each entry is written together with the change it tells of. Takes the session token of a login.
+   * @description By session alone. Each entry is written together with the change it tells of. What is an event, too, a live key finds among the webhook deliveries. Takes the session token of a login.
    */
   getClientsSecurityLog: {
     parameters: {
@@ -11928,7 +11928,7 @@ export type operations = {
                    * @description What was done.
                    * @enum {string}
                    */
-                  action: "login" | "key_created" | "key_revoked" | "first_keys_shown" | "settings_changed" | "profile_changed" | "phone_changed" | "password_changed" | "mfa_enabled" | "mfa_disabled" | "sessions_ended";
+                  action: "login" | "key_created" | "key_revoked" | "first_keys_shown" | "settings_changed" | "profile_changed" | "phone_changed" | "password_changed" | "mfa_enabled" | "mfa_disabled" | "recovery_codes_renewed" | "sessions_ended" | "whatsapp_connected" | "whatsapp_disconnected";
                   /**
                    * @description What it was done with. reset_code: a code for a forgotten password. operator: of the service.
                    * @enum {string}
@@ -15765,7 +15765,7 @@ export type operations = {
          *   "mode": "live",
          *   "data": {
          *     "settings": [
-         *       null
+         *       "webhook_url"
          *     ],
          *     "by": "session",
          *     "credential_id": "0192f0c1-7a3b-7c4d-8e5f-0123456789ab",
