@@ -52,7 +52,7 @@ export const exampleValues: Record<string, readonly unknown[]> = {
   ...{ ip: ['203.0.113.7'], user_agent: ['Mozilla/5.0'], current: [true], mfa: [true] },
   token_reused_at: [null],
   ...{
-    access_token: ['EAAG…'],
+    access_token: ['EAAGexample0of0a0token0of0Meta'],
     display_name: ['Example'],
     display_phone_number: ['+1 415-555-0123'],
   },

@@ -12057,7 +12057,7 @@ export type operations = {
         /**
          * @example {
          *   "phone_number_id": "106540352242922",
-         *   "access_token": "EAAG…",
+         *   "access_token": "EAAGexample0of0a0token0of0Meta",
          *   "waba_id": "102290129340398",
          *   "display_name": "Example"
          * }
