@@ -6,9 +6,9 @@ import { insertNews } from '../messages/news-store.ts';
 import { type Act, type Change, newEntry, securityEvent } from './acts.ts';
 import { advanceEpoch } from './epoch-store.ts';
 import { formerAddressOf, writeFormerEvent } from './former-store.ts';
+import { writeSecurityLog } from './log-store.ts';
 import { accountFromRow, type Row, textOrNull } from './row.ts';
 import type { Account, AccountChanges } from './rules.ts';
-import { writeSecurityLog } from './log-store.ts';
 
 /**
  * Decides about a change while nobody else can change the account; it throws what refuses it. `before` is the account

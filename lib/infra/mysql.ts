@@ -128,7 +128,7 @@ export const asOfOneMoment = <T>(
  * Whether a column of ASCII can hold the text. MySQL refuses to compare such a column with any other text, instead of
  * finding it unequal: whoever looks for a text that people typed asks this first.
  */
-export const fitsAscii = (text: string): boolean => /^[\u0000-\u007f]*$/.test(text);
+export const fitsAscii = (text: string): boolean => /^\p{ASCII}*$/u.test(text);
 
 const codeOf = (error: unknown): string =>
   typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';

@@ -1,8 +1,8 @@
 // API keys in MySQL.
 import type { Act, SecurityEntry } from '../accounts/acts.ts';
 import { advanceEpoch } from '../accounts/epoch-store.ts';
-import { accountFromRow } from '../accounts/row.ts';
 import { entriesOfKeys, writeSecurityLog } from '../accounts/log-store.ts';
+import { accountFromRow } from '../accounts/row.ts';
 import { lockAccount } from '../accounts/store.ts';
 import { type Database, withLockRetry } from '../infra/mysql.ts';
 import type { EventWire } from '../jobs.ts';

@@ -202,7 +202,12 @@ export const createRecovery = (deps: RecoveryDeps): Recovery => {
         proven.push(await prove({ email, code, password }));
       });
       for (const { account, hash } of proven) {
-        const act = { by: 'reset_code', credentialId: null, ip: visitor.ip, requestId: null } as const;
+        const act = {
+          by: 'reset_code',
+          credentialId: null,
+          ip: visitor.ip,
+          requestId: null,
+        } as const;
         await setPassword(deps, { accountId: account.id, hash, except: undefined, act });
         await Promise.allSettled([
           resetCodes.drop(name, code),

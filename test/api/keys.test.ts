@@ -86,7 +86,9 @@ test.serial('an account holds twenty keys of each mode, also when asked all at o
       createKey(api, { accountId, name: 'many', mode: 'live', act: ownerAct }),
     ),
   );
-  const others = made.flatMap((one) => one.status === 'rejected' && one.reason.code !== 'VALIDATION_ERROR' ? [String(one.reason)] : []);
+  const others = made.flatMap((one) =>
+    one.status === 'rejected' && one.reason.code !== 'VALIDATION_ERROR' ? [String(one.reason)] : [],
+  );
   t.deepEqual(others, []);
   t.is(made.filter(({ status }) => status === 'fulfilled').length, 19);
   const refused = await session.post(path, { name: 'one more' });
